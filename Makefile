@@ -1,0 +1,73 @@
+# `make help` lists the targets. Go and make are all that is needed; tools are
+# pinned here or in go.mod and built from source.
+
+ADDR              ?= 127.0.0.1:8080
+CONTROLPLANE_ADDR ?= 127.0.0.1:8081
+FUZZTIME          ?= 10s
+SPEC              := openapi/control-plane.yaml
+GOLANGCI_VERSION  := v2.15.0
+GOLANGCI          := .tools/golangci-lint-$(GOLANGCI_VERSION)
+VERSION           := $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS           := -s -w -X github.com/postern-mcp/postern/gateway/command.buildVersion=$(VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## start gateway and control plane with demo data (ADDR=, CONTROLPLANE_ADDR=)
+	@go build -o bin/demo ./internal/demo
+	@bin/demo -addr $(ADDR) -controlplane-addr $(CONTROLPLANE_ADDR)
+
+.PHONY: test
+test: ## run all tests
+	go test ./...
+
+.PHONY: build
+build: ## build the binaries into bin/
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+.PHONY: check
+check: generate-check tidy-check lint race fuzz ## everything that must be green before a commit lands
+
+.PHONY: generate
+generate: ## derive client, catalogue, contract and tool pages from the document
+	go run ./cmd/postern-gen generate --spec $(SPEC)
+	go generate ./cmd/controlplane/...
+
+.PHONY: generate-check
+generate-check: ## fail when a derived file is stale, missing or orphaned
+	go run ./cmd/postern-gen check --spec $(SPEC)
+	@before=$$(git status --porcelain); go generate ./cmd/controlplane/... && \
+	after=$$(git status --porcelain); [ "$$before" = "$$after" ] || { echo "go generate changed files:"; git status --porcelain; exit 1; }
+
+.PHONY: tidy-check
+tidy-check: ## fail when go.mod or go.sum is not tidy
+	go mod tidy -diff
+
+.PHONY: lint
+lint: $(GOLANGCI) ## formatting, vet, architecture and linters
+	$(GOLANGCI) run
+
+$(GOLANGCI):
+	@mkdir -p .tools
+	GOBIN=$(CURDIR)/.tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv .tools/golangci-lint $@
+
+.PHONY: race
+race: ## run all tests under the race detector
+	go test -race ./...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME each
+	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	  for target in $$(grep -h -o '^func Fuzz[A-Za-z0-9_]*' $$pkg/*_test.go | cut -c6-); do \
+	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
+
+.PHONY: bench
+bench: ## compare with a bare go-sdk tool; fails below the goals of docs/performance.md
+	go run ./internal/bench

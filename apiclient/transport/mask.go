@@ -1,0 +1,125 @@
+package transport
+
+import "bytes"
+
+const (
+	// minMasked is the shortest token that Mask looks for: replacing every "a"
+	// would destroy the answer and hide nothing.
+	minMasked = 6
+	// probeLen keeps the search within what bytes.Index does with vector
+	// instructions. The tail is probed, since tokens share their prefixes.
+	probeLen = 32
+)
+
+// Mask replaces the token wherever b holds it, also when letters of it are
+// spelled as JSON (RFC 8259, section 7) or percent (RFC 3986, section 2.1)
+// escapes, by [redacted]. Without the token it returns b itself, at the cost
+// of a few vectorised scans.
+func (t Token) Mask(b []byte) []byte {
+	if t.IsZero() {
+		return b
+	}
+	s := t.reveal()
+	if len(s.value) < minMasked || len(b) < len(s.value) {
+		return b
+	}
+	for _, percent := range [...]bool{false, true} {
+		if s.escapedIn(b, percent) {
+			b = s.maskSpelled(b, percent)
+		}
+	}
+	if bytes.Contains(b, []byte(s.value[max(0, len(s.value)-probeLen):])) {
+		b = bytes.ReplaceAll(b, []byte(s.value), []byte(redacted))
+	}
+	return b
+}
+
+// escapedIn reports whether b spells any letter of the token as an escape,
+// which ordinary answers do not.
+func (s *secret) escapedIn(b []byte, percent bool) bool {
+	lead := byte('\\')
+	if percent {
+		lead = '%'
+	}
+	for {
+		i := bytes.IndexByte(b, lead)
+		if i < 0 {
+			return false
+		}
+		c, size := unescape(b[i:], percent)
+		if size > 1 && s.letters[c] {
+			return true
+		}
+		b = b[i+size:]
+	}
+}
+
+// maskSpelled masks the token in the unescaped form of b and follows each
+// match back to its spelling. The walk goes forward only, so a hostile text
+// costs no more than a long one.
+func (s *secret) maskSpelled(b []byte, percent bool) []byte {
+	value := []byte(s.value)
+	plain := make([]byte, 0, len(b))
+	for i := 0; i < len(b); {
+		c, size := unescape(b[i:], percent)
+		plain = append(plain, c)
+		i += size
+	}
+	if !bytes.Contains(plain, value) {
+		return b
+	}
+	out := make([]byte, 0, len(b))
+	raw := 0
+	skip := func(n int) {
+		for range n {
+			_, size := unescape(b[raw:], percent)
+			raw += size
+		}
+	}
+	for {
+		before, after, found := bytes.Cut(plain, value)
+		if !found {
+			return append(out, b[raw:]...)
+		}
+		from := raw
+		skip(len(before))
+		out = append(append(out, b[from:raw]...), redacted...)
+		skip(len(value))
+		plain = after
+	}
+}
+
+// unescape returns the first byte that b spells and the length of its
+// spelling. JSON escapes always count, percent escapes when asked for.
+func unescape(b []byte, percent bool) (c byte, size int) {
+	switch {
+	case percent && b[0] == '%' && len(b) >= 3:
+		if c, ok := unhex(b[1], b[2]); ok {
+			return c, 3
+		}
+	case b[0] == '\\' && len(b) >= 6 && b[1] == 'u' && b[2] == '0' && b[3] == '0':
+		if c, ok := unhex(b[4], b[5]); ok {
+			return c, 6
+		}
+	case b[0] == '\\' && len(b) >= 2 && (b[1] == '/' || b[1] == '\\' || b[1] == '"'):
+		return b[1], 2
+	}
+	return b[0], 1
+}
+
+func unhex(hi, lo byte) (byte, bool) {
+	h, l := hexDigit(hi), hexDigit(lo)
+	return h<<4 | l&0xf, h < 16 && l < 16
+}
+
+func hexDigit(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 0xff
+}

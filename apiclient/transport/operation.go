@@ -1,0 +1,42 @@
+package transport
+
+// Operation is what the transport must know of one operation of the document:
+// everything else about a request is refused or dropped. It is written by the
+// generator, shared by all calls and never changed.
+type Operation struct {
+	// ID is the operation's id, for the log.
+	ID string
+	// Method is the HTTP method (RFC 9110, section 9).
+	Method string
+	// Path is the template below the base URL, such as
+	// /projects/{project}/queue-triggers/{name}.
+	Path string
+	// Headers are the header parameters the operation may send, in canonical
+	// form (http.CanonicalHeaderKey).
+	Headers []string
+	// Retry says whether a request may be sent again.
+	Retry Retry
+}
+
+// Retry says whether a request may be sent again after a failure.
+type Retry uint8
+
+const (
+	// RetryByMethod repeats GET and HEAD.
+	RetryByMethod Retry = iota
+	// RetryNever repeats nothing, whatever the method.
+	RetryNever
+	// RetrySafe repeats any method: the document declares that it does no harm.
+	RetrySafe
+)
+
+// repeatable reports whether the operation itself allows a second request.
+func (op *Operation) repeatable() bool {
+	switch op.Retry {
+	case RetryNever:
+		return false
+	case RetrySafe:
+		return true
+	}
+	return op.Method == "GET" || op.Method == "HEAD"
+}

@@ -1,0 +1,142 @@
+package transport
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Config configures an [Upstream]. Only BaseURL is required.
+type Config struct {
+	// BaseURL is the operator's URL with the document's server path appended.
+	BaseURL *url.URL
+	// UserAgent is sent with every request.
+	UserAgent string
+	// Timeout bounds a whole call, retries and waits included. Default 30 s.
+	Timeout time.Duration
+	// DialTimeout and TLSHandshakeTimeout bound making a connection, so that a
+	// dead address leaves time for another try. Default 5 s each.
+	DialTimeout, TLSHandshakeTimeout time.Duration
+	// ResponseHeaderTimeout bounds the wait for the first byte of an answer.
+	// By default only Timeout does: a slow operation is not a broken one.
+	ResponseHeaderTimeout time.Duration
+	// MaxResponseBytes bounds an answer's body, counted after decompression.
+	// Default 1 MiB.
+	MaxResponseBytes int64
+	// MaxAttempts bounds the requests made for one call; 1 turns retries off.
+	// Default 3.
+	MaxAttempts int
+	// MaxRetryAfter is the longest Retry-After that is waited for; an answer
+	// that asks for more comes back at once. Default 5 s.
+	MaxRetryAfter time.Duration
+	// Logger gets a debug line for each repeated request. Default: none.
+	Logger *slog.Logger
+}
+
+// Upstream is the one REST API that calls go to: its origin, its limits and
+// the pool of connections that all callers share. It is safe for concurrent use.
+type Upstream struct {
+	base     *url.URL
+	basePath string // escaped, without the final slash
+	address  string // host:port, for messages
+	conf     Config
+	pool     *http.Transport
+	wire     http.RoundTripper // what an attempt goes through last: pool
+
+	userAgent []string // a header value
+}
+
+// New checks the configuration and returns an Upstream. Nothing is dialled.
+func New(conf Config) (*Upstream, error) {
+	base, err := checkBase(conf.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("base URL: %w", err)
+	}
+	conf.Timeout = cmp.Or(conf.Timeout, 30*time.Second)
+	conf.DialTimeout = cmp.Or(conf.DialTimeout, 5*time.Second)
+	conf.TLSHandshakeTimeout = cmp.Or(conf.TLSHandshakeTimeout, 5*time.Second)
+	conf.MaxResponseBytes = cmp.Or(conf.MaxResponseBytes, 1<<20)
+	conf.MaxAttempts = cmp.Or(conf.MaxAttempts, 3)
+	conf.MaxRetryAfter = cmp.Or(conf.MaxRetryAfter, 5*time.Second)
+	if conf.Logger == nil {
+		conf.Logger = slog.New(slog.DiscardHandler)
+	}
+	if !validHeaderValue(conf.UserAgent) {
+		return nil, errors.New("user agent: holds a control character")
+	}
+	pool := newPool(conf)
+	return &Upstream{
+		base:     base,
+		basePath: base.EscapedPath(),
+		address:  net.JoinHostPort(base.Hostname(), cmp.Or(base.Port(), map[string]string{"http": "80", "https": "443"}[base.Scheme])),
+		conf:     conf,
+		pool:     pool,
+		wire:     pool,
+
+		userAgent: []string{conf.UserAgent},
+	}, nil
+}
+
+// checkBase returns a copy of base without the final slash of its path. Its
+// errors say nothing of the URL itself, which may hold a password.
+func checkBase(base *url.URL) (*url.URL, error) {
+	switch {
+	case base == nil:
+		return nil, errors.New("missing")
+	case base.Scheme != "http" && base.Scheme != "https":
+		return nil, errors.New("the scheme must be http or https")
+	case base.Hostname() == "" || base.Opaque != "":
+		return nil, errors.New("there is no host")
+	case base.User != nil:
+		return nil, errors.New("it must hold no user or password; the caller's token is the only credential")
+	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "":
+		return nil, errors.New("it must hold no query and no fragment")
+	}
+	clean := &url.URL{Scheme: base.Scheme, Host: base.Host}
+	path := strings.TrimRight(base.EscapedPath(), "/")
+	if path != "" && path[0] != '/' {
+		path = "/" + path // what url.URL.JoinPath makes of an empty path
+	}
+	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if path != "" && !safeValue(part) {
+			return nil, errors.New("the path holds an empty part, a dot segment or a control character")
+		}
+	}
+	var err error
+	if clean.Path, err = url.PathUnescape(path); err != nil {
+		return nil, errors.New("the path is not correctly escaped")
+	}
+	clean.RawPath = path
+	return clean, nil
+}
+
+// newPool returns the connections that all calls share. Every number is here.
+func newPool(conf Config) *http.Transport {
+	dialer := &net.Dialer{Timeout: conf.DialTimeout, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    conf.TLSHandshakeTimeout,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           256,
+		MaxIdleConnsPerHost:    128, // there is one host; two, the default, means dialling under load
+		IdleConnTimeout:        90 * time.Second,
+		ResponseHeaderTimeout:  conf.ResponseHeaderTimeout,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+}
+
+// BaseURL returns what a generated client takes as its server: no credential,
+// no query, no final slash.
+func (u *Upstream) BaseURL() string { return u.base.String() }
+
+// Close closes the idle connections. Calls under way finish.
+func (u *Upstream) Close() { u.pool.CloseIdleConnections() }

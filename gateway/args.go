@@ -1,0 +1,165 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/postern-mcp/postern/apiclient/transport"
+	apierrors "github.com/postern-mcp/postern/errors"
+	"github.com/postern-mcp/postern/gateway/schema"
+)
+
+// maxArgumentDepth bounds how deep arguments may nest; what passes it costs
+// recursion at every reader behind the gateway.
+const maxArgumentDepth = 100
+
+// Args are the arguments of one call after validation, as generated handlers
+// read them. A handler asks only for arguments its row declares.
+type Args struct {
+	tool *ToolV1
+	// values are the raw values, parallel to the row's Args; nil when left out.
+	values [][]byte
+}
+
+// arguments validates the raw arguments and splits them.
+func (c *call) arguments(raw []byte) (*Args, *apierrors.Error) {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		raw = []byte("{}") // MCP: arguments may be left out
+	}
+	if err := schema.Check(raw, maxArgumentDepth); err != nil {
+		return nil, invalid(err)
+	}
+	if v := c.tool.schema().Validate(raw); v != nil {
+		return nil, invalid(v)
+	}
+	a := &Args{tool: c.tool.ToolV1, values: make([][]byte, len(c.tool.Args))}
+	// Validation has refused what is not an object and every unknown member.
+	_ = schema.SplitObject(raw, func(key string, value []byte) bool {
+		if i := a.index(key); i >= 0 && (a.tool.Args[i].takesNull() || !schema.IsNull(value)) {
+			a.values[i] = value
+		}
+		return true
+	})
+	if err := c.fillDefaults(a); err != nil {
+		return nil, err
+	}
+	return a, a.checkPath()
+}
+
+// takesNull reports whether a JSON null is a value. A required argument that
+// validation let pass as null accepts null.
+func (a *ArgV1) takesNull() bool { return a.Required || a.SendNull }
+
+func (a *Args) index(name string) int {
+	for i := range a.tool.Args {
+		if a.tool.Args[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// invalid is the envelope of arguments that break the published schema.
+func invalid(err error) *apierrors.Error {
+	e := apierrors.New(apierrors.InvalidArguments, "the arguments do not fit the tool's schema: "+err.Error())
+	var v *schema.Violation
+	if errors.As(err, &v) {
+		e.Pointer, e.Expected = v.Pointer, v.Expected
+	}
+	return e
+}
+
+// String returns an argument as the text it is in a URL or header: a string's
+// characters, anything else as it was spelled.
+func (a *Args) String(name string) string {
+	if s := a.OptionalString(name); s != nil {
+		return *s
+	}
+	return ""
+}
+
+// OptionalString is String, and nil for an argument that was left out.
+func (a *Args) OptionalString(name string) *string {
+	i := a.index(name)
+	if i < 0 {
+		panic("gateway: " + a.tool.Name + " has no argument " + name)
+	}
+	raw := a.values[i]
+	if raw == nil {
+		return nil
+	}
+	s, ok := schema.String(raw)
+	if !ok {
+		s = string(raw)
+	}
+	return &s
+}
+
+// object is the arguments as one JSON object.
+func (a *Args) object() []byte {
+	b := []byte{'{'}
+	for i, raw := range a.values {
+		if raw == nil {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(appendKey(b, a.tool.Args[i].Name), raw...)
+	}
+	return append(b, '}')
+}
+
+// ContentType is the media type of Body.
+func (a *Args) ContentType() string { return a.tool.Body.ContentType }
+
+// Body returns the request's body, or an untyped nil when none is to be sent.
+func (a *Args) Body() io.Reader {
+	if a.tool.Body.Kind == WholeBody {
+		for i := range a.tool.Args {
+			if a.tool.Args[i].In == InBody && a.values[i] != nil {
+				return bytes.NewReader(a.values[i])
+			}
+		}
+		return nil
+	}
+	b, some := []byte{'{'}, a.tool.Body.Required
+	for i := range a.tool.Args {
+		if arg := &a.tool.Args[i]; arg.In == InBody && a.values[i] != nil {
+			if len(b) > 1 {
+				b = append(b, ',')
+			}
+			b = append(appendKey(b, arg.Key), a.values[i]...)
+			some = true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return bytes.NewReader(append(b, '}'))
+}
+
+// checkPath refuses values that cannot stand in a path, where the pointer can
+// still be named. The transport checks the finished URL again.
+func (a *Args) checkPath() *apierrors.Error {
+	for i := range a.tool.Args {
+		arg := &a.tool.Args[i]
+		if arg.In != InPath {
+			continue
+		}
+		if transport.SafePathValue(a.String(arg.Name)) {
+			continue
+		}
+		e := apierrors.New(apierrors.InvalidArguments, arg.Name+" cannot stand in the request's path")
+		e.Pointer, e.Expected = pointer(arg.Name), "a value that is not empty and holds no . or .. segment and no control character"
+		return e
+	}
+	return nil
+}
+
+// pointer is the JSON pointer of an argument (RFC 6901, section 3).
+func pointer(name string) string {
+	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}

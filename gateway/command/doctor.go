@@ -1,0 +1,152 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	apierrors "github.com/postern-mcp/postern/errors"
+	"github.com/postern-mcp/postern/gateway"
+)
+
+// expirySoon is when doctor begins to mention that a token runs out.
+const expirySoon = 7 * 24 * time.Hour
+
+type doctorCommand struct {
+	upstreamFlags
+	tokenFlags
+}
+
+// checkup is a table of findings.
+type checkup struct {
+	w      *tabwriter.Writer
+	failed bool
+}
+
+func (c *checkup) ok(what, finding string) { fmt.Fprintf(c.w, "ok\t%s\t%s\n", what, finding) }
+
+func (c *checkup) warn(what, finding, todo string) {
+	fmt.Fprintf(c.w, "warn\t%s\t%s: %s\n", what, finding, todo)
+}
+
+func (c *checkup) fail(what, finding, todo string) {
+	c.failed = true
+	fmt.Fprintf(c.w, "FAIL\t%s\t%s: %s\n", what, finding, todo)
+}
+
+// Run checks one thing after another and stops where nothing further can be known.
+func (c *doctorCommand) Run(ctx context.Context, p *process, file *configFile) error {
+	t := &checkup{w: tabwriter.NewWriter(p.out, 0, 8, 2, ' ', 0)}
+	c.examine(ctx, p, file, t)
+	if err := t.w.Flush(); err != nil {
+		return err
+	}
+	if t.failed {
+		return errSilent
+	}
+	return nil
+}
+
+func (c *doctorCommand) examine(ctx context.Context, p *process, file *configFile, t *checkup) {
+	prefix := p.catalog.EnvPrefix
+	c.LogLevel = "error"
+	g, closeGateway, err := c.open(p, file, c.logger(p.err))
+	if err != nil {
+		t.fail("configuration", "not usable", err.Error())
+		return
+	}
+	defer closeGateway()
+	t.ok("configuration", "the API is at "+g.BaseURL())
+	token, err := tokenSource(p.catalog, c.TokenFile)()
+	if err != nil {
+		t.fail("token", "none to send", err.Error())
+		return
+	}
+	caller := gateway.Caller{Token: token}
+	identity := p.catalog.Identity
+	tool, ok := g.Tool(identity.Tool)
+	if !ok {
+		t.warn("token", "cannot be checked", "the document names no x-mcp identity operation")
+	} else if !examineIdentity(ctx, t, g, caller, tool, identity, prefix) {
+		return
+	}
+	defaults, err := file.defaults()
+	if err != nil {
+		t.fail("configuration", "not usable", err.Error())
+		return
+	}
+	for i := range p.catalog.Defaults {
+		examineDefault(ctx, t, g, caller, &p.catalog.Defaults[i], defaults)
+	}
+}
+
+// examineIdentity reports on the token; false means that no call can work.
+func examineIdentity(ctx context.Context, t *checkup, g *gateway.Gateway, caller gateway.Caller, tool *gateway.Tool, identity gateway.IdentityV1, prefix string) bool {
+	start := time.Now()
+	r := g.Call(ctx, caller, tool, nil)
+	took := time.Since(start).Round(time.Millisecond)
+	if r.Err != nil {
+		switch e := r.Err; {
+		case e.Code == apierrors.NetworkError || e.Code == apierrors.Timeout:
+			t.fail("connection", e.Message, "start the API, or correct "+prefix+"_API_URL")
+		case e.Status == 401:
+			t.ok("connection", "answered in "+took.String())
+			t.fail("token", "refused ("+e.Message+")", "put a new personal access token into "+prefix+"_TOKEN or the token file")
+		case e.Status == 404:
+			t.fail("connection", "something answers, but not this API", "correct "+prefix+"_API_URL: host and path must be the API's")
+		default:
+			t.fail("connection", e.Error(), orElse(e.Hint, "see the message"))
+		}
+		return false
+	}
+	t.ok("connection", "answered in "+took.String())
+	who := strings.Join(gateway.Collect(r.Text, identity.Subject), ", ")
+	if scopes := gateway.Collect(r.Text, identity.Scopes); len(scopes) > 0 {
+		who = orElse(who, "unnamed") + ", with the scopes " + strings.Join(scopes, ", ")
+	}
+	t.ok("token", "accepted; it belongs to "+orElse(who, string(r.Text)))
+	for _, s := range gateway.Collect(r.Text, identity.Expires) {
+		at, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			continue
+		}
+		if left := time.Until(at); left < expirySoon {
+			t.warn("expiry", "the token expires at "+s, "ask for a new one in time")
+		} else {
+			t.ok("expiry", fmt.Sprintf("the token expires at %s, in %d days", s, int(left.Hours()/24)))
+		}
+		return true
+	}
+	if identity.Expires != nil {
+		t.ok("expiry", "the token does not expire")
+	}
+	return true
+}
+
+// examineDefault reports whether a default is set and visible to the token.
+func examineDefault(ctx context.Context, t *checkup, g *gateway.Gateway, caller gateway.Caller, d *gateway.DefaultV1, defaults map[string]string) {
+	what, value := "default "+d.Argument, defaults[d.Argument]
+	choices := g.Candidates(ctx, caller, d)
+	visible := "the token can see " + orElse(strings.Join(choices, ", "), "none")
+	how := "set " + d.Env + " or " + d.ConfigKey
+	switch {
+	case value == "":
+		t.warn(what, "not set", how+", or pass "+d.Argument+" in each call; "+visible)
+	case d.CandidateTool == "":
+		t.ok(what, value)
+	case slices.Contains(choices, value):
+		t.ok(what, value+" is visible to the token")
+	default:
+		t.fail(what, value+" is not visible to the token", how+" to one that is; "+visible)
+	}
+}
+
+func orElse(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}

@@ -1,0 +1,196 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/postern-mcp/postern/apiclient/transport"
+	apierrors "github.com/postern-mcp/postern/errors"
+	"github.com/postern-mcp/postern/gateway/schema"
+)
+
+// Options configure a Gateway.
+type Options struct {
+	// Catalog is what the gateway can do; required and not changed afterwards.
+	Catalog *CatalogV1
+	// Upstream sends its requests; a gateway without one can only be asked for its tools.
+	Upstream *transport.Upstream
+	// ReadOnly hides and refuses every tool that is not read-only.
+	ReadOnly bool
+	// Defaults are the values that environment and configuration give for
+	// arguments, by argument name.
+	Defaults map[string]string
+	// Logger gets one line per call; never arguments, bodies or tokens.
+	Logger *slog.Logger
+}
+
+// Caller is on whose behalf a call is made.
+type Caller struct {
+	// Token is the credential that the API sees. A zero token is answered with
+	// the code unauthorized before anything is sent.
+	Token transport.Token
+	// Header reads a header of the caller's request; nil where there is none.
+	Header func(name string) string
+}
+
+// Gateway answers tool calls. It is safe for concurrent use and keeps nothing
+// between calls.
+type Gateway struct {
+	catalog  *CatalogV1
+	upstream *transport.Upstream
+	defaults map[string]string
+	log      *slog.Logger
+	server   string
+	tools    []*Tool // visible ones, by name
+	list     func() []byte
+}
+
+// Tool is a tool of a gateway, with its schema compiled on first use.
+type Tool struct {
+	*ToolV1
+	schema func() *schema.Schema
+}
+
+// New returns a gateway. The catalogue is trusted: it was generated. A row that
+// contradicts itself panics here or on first use rather than misbehaving.
+func New(o Options) *Gateway {
+	g := &Gateway{catalog: o.Catalog, upstream: o.Upstream, defaults: o.Defaults, log: o.Logger}
+	if g.upstream != nil {
+		g.server = g.upstream.BaseURL() + "/"
+	}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	all := make([]Tool, len(o.Catalog.Tools))
+	for i := range o.Catalog.Tools {
+		row := &o.Catalog.Tools[i]
+		if o.ReadOnly && !row.ReadOnly {
+			continue
+		}
+		t := &all[i]
+		t.ToolV1 = row
+		t.schema = sync.OnceValue(func() *schema.Schema {
+			s, err := schema.Compile([]byte(row.InputSchema))
+			if err != nil {
+				panic(fmt.Sprintf("gateway: schema of %s: %v", row.Name, err))
+			}
+			return s
+		})
+		g.tools = append(g.tools, t)
+	}
+	g.list = sync.OnceValue(g.serialise)
+	return g
+}
+
+// Tools returns the visible tools by name; do not change the slice.
+func (g *Gateway) Tools() []*Tool { return g.tools }
+
+// Tool finds a visible tool.
+func (g *Gateway) Tool(name string) (*Tool, bool) {
+	i, ok := slices.BinarySearchFunc(g.tools, name, func(t *Tool, name string) int { return strings.Compare(t.Name, name) })
+	if !ok {
+		return nil, false
+	}
+	return g.tools[i], true
+}
+
+// Catalog returns what the gateway was made from.
+func (g *Gateway) Catalog() *CatalogV1 { return g.catalog }
+
+// BaseURL is the URL below which every request of the gateway goes.
+func (g *Gateway) BaseURL() string { return g.upstream.BaseURL() }
+
+// Call makes one call and logs it. It always returns a result, also when the
+// handler panics. ctx cancels the request to the API.
+func (g *Gateway) Call(ctx context.Context, caller Caller, tool *Tool, arguments []byte) *Result {
+	start := time.Now()
+	c := call{gateway: g, ctx: ctx, caller: caller, tool: tool, requestID: newRequestID()}
+	r := c.run(arguments)
+	if r.Err != nil {
+		r.Err.RequestID = c.requestID
+	}
+	c.log(r, time.Since(start))
+	return r
+}
+
+// newRequestID makes up an id to find a call by. It need be unique, not secret.
+func newRequestID() string {
+	const digits = "0123456789abcdefghjkmnpqrstvwxyz" // Crockford's base 32
+	id := [17]byte{'r', 'q', '_'}
+	for i, n := 3, rand.Uint64(); i < len(id); i, n = i+1, n>>4 {
+		id[i] = digits[n&31]
+	}
+	return string(id[:])
+}
+
+// call is the state of one tool call.
+type call struct {
+	gateway   *Gateway
+	ctx       context.Context
+	caller    Caller
+	tool      *Tool
+	requestID string
+	upstream  *transport.Call
+}
+
+// run is the whole of a call; a panic in it is a defect of ours, not the
+// process's end.
+func (c *call) run(arguments []byte) (r *Result) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.gateway.log.LogAttrs(c.ctx, slog.LevelError, "panic in a call", slog.String("tool", c.tool.Name),
+				slog.String("request_id", c.requestID), slog.String("panic", c.safe(v)), slog.String("stack", string(debug.Stack())))
+			r = failure(apierrors.New(apierrors.Internal, "the gateway failed while handling this call; its log has the details under the request id"))
+		}
+	}()
+	args, err := c.arguments(arguments)
+	if err != nil {
+		return failure(err)
+	}
+	c.upstream = c.gateway.upstream.NewCall(c.caller.Token, &c.tool.Operation)
+	if _, err := c.tool.Invoke(c.ctx, Client{Server: c.gateway.server, Doer: c.upstream}, args); err != nil {
+		var e *apierrors.Error
+		if !errors.As(err, &e) {
+			e = apierrors.New(apierrors.Internal, "the request could not be built").WithCause(err)
+		}
+		return failure(c.advise(e))
+	}
+	return c.result(c.upstream.Answer())
+}
+
+// safe is a panic's value without the token, should it hold it.
+func (c *call) safe(v any) string {
+	return string(c.caller.Token.Mask([]byte(fmt.Sprint(v))))
+}
+
+func (c *call) log(r *Result, took time.Duration) {
+	log, level := c.gateway.log, slog.LevelInfo
+	if r.Err != nil && r.Err.Code == apierrors.Internal {
+		level = slog.LevelError
+	}
+	if !log.Enabled(c.ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 8)
+	attrs = append(attrs, slog.String("tool", c.tool.Name))
+	if c.upstream != nil {
+		answer := c.upstream.Answer()
+		attrs = append(attrs, slog.Int("status", answer.Status), slog.Int("attempts", answer.Attempts))
+	}
+	if r.Err != nil {
+		attrs = append(attrs, slog.String("code", string(r.Err.Code)))
+		if cause := errors.Unwrap(r.Err); cause != nil && r.Err.Code == apierrors.Internal {
+			attrs = append(attrs, slog.String("cause", c.safe(cause)))
+		}
+	}
+	attrs = append(attrs, slog.Duration("duration", took), slog.Int("bytes", r.Size()), slog.String("request_id", c.requestID))
+	log.LogAttrs(c.ctx, level, "call", attrs...)
+}

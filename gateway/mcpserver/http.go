@@ -1,0 +1,314 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/postern-mcp/postern/apiclient/transport"
+	apierrors "github.com/postern-mcp/postern/errors"
+	"github.com/postern-mcp/postern/gateway"
+	"github.com/postern-mcp/postern/gateway/schema"
+)
+
+// HTTPOptions configure [Server.ServeHTTP].
+type HTTPOptions struct {
+	// AllowedHosts are the Host values accepted besides loopback ones, without port.
+	AllowedHosts []string
+	// AllowedOrigins are the Origin values accepted besides loopback ones, as
+	// scheme://host[:port].
+	AllowedOrigins []string
+	// TrustedProxies may reach a listener without TLS from beyond loopback.
+	// It is only asked when PlainRemote is set.
+	TrustedProxies []netip.Prefix
+	// PlainRemote is set for a listener that speaks plain HTTP beyond loopback.
+	PlainRemote bool
+	// RateLimit and GlobalRateLimit are calls per second, for each token and for
+	// all together; 0 is no limit.
+	RateLimit, GlobalRateLimit float64
+	// MaxRequestBytes bounds a request's body. Default 4 MiB.
+	MaxRequestBytes int64
+}
+
+// Handler is the gateway over HTTP: POST /mcp, GET /healthz and GET /readyz.
+type Handler struct {
+	mux      *http.ServeMux
+	draining atomic.Bool
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// Drain makes /readyz say that no new requests should come.
+func (h *Handler) Drain() { h.draining.Store(true) }
+
+// Handler returns the gateway over Streamable HTTP (MCP 2025-11-25, Transports),
+// stateless and with JSON answers: nothing is kept between requests, so that
+// replicas scale behind any load balancer.
+//
+// A request passes these in order, each with an outcome of its own: who may
+// connect (403), Host and Origin (403), the bearer (401), the size (413), the
+// rate (429), and then the SDK.
+func (s *Server) Handler(o HTTPOptions) *Handler {
+	if o.MaxRequestBytes == 0 {
+		o.MaxRequestBytes = 4 << 20
+	}
+	h := &Handler{mux: http.NewServeMux()}
+	guard := &guard{
+		next: mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
+			Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
+			Logger: slog.New(quiet{s.log.Handler()}),
+			// Host is checked here, where allowed names are known.
+			DisableLocalhostProtection: true,
+			MaxRequestBodyBytes:        o.MaxRequestBytes,
+		}),
+		options: o,
+		realm:   s.gateway.Catalog().Server.Name,
+		limits:  newRateLimits(o.RateLimit, o.GlobalRateLimit),
+	}
+	h.mux.Handle("/mcp", guard)
+	h.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writePlain(w, http.StatusOK, "ok") })
+	h.mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if h.draining.Load() {
+			writePlain(w, http.StatusServiceUnavailable, "shutting down")
+			return
+		}
+		writePlain(w, http.StatusOK, "ready")
+	})
+	return h
+}
+
+func writePlain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n")
+}
+
+// guard is everything between the listener and the SDK.
+type guard struct {
+	next    http.Handler
+	options HTTPOptions
+	realm   string
+	limits  *rateLimits
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if g.options.PlainRemote && !trusted(r.RemoteAddr, g.options.TrustedProxies) {
+		writePlain(w, http.StatusForbidden, "plain HTTP is accepted from the trusted proxies only (--trusted-proxy)")
+		return
+	}
+	if !allowed(hostOnly(r.Host), g.options.AllowedHosts) {
+		writePlain(w, http.StatusForbidden, "this Host is not allowed; --allow-host adds one")
+		return
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && !allowedOrigin(origin, g.options.AllowedOrigins) {
+		writePlain(w, http.StatusForbidden, "this Origin is not allowed; --allow-origin adds one")
+		return
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		writePlain(w, http.StatusMethodNotAllowed, "POST a JSON-RPC message; this server keeps no streams and no sessions")
+		return
+	}
+	token, err := bearer(r.Header)
+	if err != nil {
+		g.challenge(w, r, err)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxRequestBytes))
+	if err != nil {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			writePlain(w, http.StatusRequestEntityTooLarge, "the request is larger than this gateway accepts (--max-request-bytes)")
+			return
+		}
+		writePlain(w, http.StatusBadRequest, "the request's body could not be read")
+		return
+	}
+	if wait, whose := g.limits.take(token, countCalls(body)); wait > 0 {
+		w.Header().Set("Retry-After", retryAfter(wait))
+		writeEnvelope(w, http.StatusTooManyRequests, rateLimited(whose, wait))
+		return
+	}
+	g.forward(w, r, token, body)
+}
+
+// forward hands the request to the SDK, with its caller in the context.
+func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.Token, body []byte) {
+	caller := gateway.Caller{Token: token, Header: r.Header.Get}
+	ctx := withPeer(r.Context(), &peer{
+		caller: func() (gateway.Caller, *apierrors.Error) { return caller, nil },
+		done:   r.Context(),
+	})
+	out := r.Clone(ctx)
+	out.Header.Del("Authorization") // nothing behind here needs it
+	out.Body = io.NopCloser(bytes.NewReader(body))
+	if acceptsJSON(r.Header.Values("Accept")) {
+		// Answers are JSON; a client that accepts that need not accept streams too.
+		out.Header.Set("Accept", "application/json, text/event-stream")
+	}
+	g.next.ServeHTTP(w, out)
+}
+
+var errNoBearer = errors.New("send your personal access token as `Authorization: Bearer TOKEN`")
+
+// bearer reads the caller's token (RFC 6750, section 2.1).
+func bearer(h http.Header) (transport.Token, error) {
+	values := h.Values("Authorization")
+	if len(values) == 0 {
+		return transport.Token{}, errNoBearer
+	}
+	if len(values) > 1 {
+		return transport.Token{}, errors.New("there is more than one Authorization header")
+	}
+	scheme, value, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return transport.Token{}, errNoBearer
+	}
+	return transport.NewToken(strings.TrimLeft(value, " "))
+}
+
+// challenge answers a missing or malformed bearer (RFC 6750, section 3).
+func (g *guard) challenge(w http.ResponseWriter, r *http.Request, err error) {
+	challenge := `Bearer realm="` + g.realm + `"`
+	if r.Header.Get("Authorization") != "" {
+		challenge += `, error="invalid_token"`
+	}
+	w.Header().Set("WWW-Authenticate", challenge)
+	e := apierrors.New(apierrors.Unauthorized, err.Error())
+	e.Status = http.StatusUnauthorized
+	writeEnvelope(w, http.StatusUnauthorized, e)
+}
+
+func writeEnvelope(w http.ResponseWriter, status int, e *apierrors.Error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(e.Envelope())
+}
+
+// countCalls counts the tools/call requests in a body, in a batch as well. It
+// reads exact names only, as the SDK does, and of a repeated member any value,
+// so that no spelling is counted as less than the SDK may take it for.
+func countCalls(body []byte) int {
+	calls, isCall := 0, false
+	one := func(key string, value []byte) bool {
+		if key == "method" {
+			method, _ := schema.String(value)
+			isCall = isCall || method == "tools/call"
+		}
+		return true
+	}
+	count := func(message []byte) bool {
+		isCall = false
+		if _ = schema.SplitObject(message, one); isCall {
+			calls++
+		}
+		return true
+	}
+	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
+		_ = schema.SplitArray(body, count)
+	} else {
+		count(body)
+	}
+	return calls
+}
+
+func acceptsJSON(values []string) bool {
+	if len(values) == 0 {
+		return true // RFC 9110, section 12.5.1: anything is acceptable
+	}
+	for _, v := range values {
+		for part := range strings.SplitSeq(v, ",") {
+			mediaType, _, _ := strings.Cut(part, ";")
+			switch strings.ToLower(strings.TrimSpace(mediaType)) {
+			case "application/json", "application/*", "*/*":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hostOnly is a Host header without its port.
+func hostOnly(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		return h
+	}
+	return strings.Trim(host, "[]")
+}
+
+// allowed reports a loopback name or one of the list. Loopback names are safe
+// from DNS rebinding: a page cannot make a browser send one for its own domain.
+func allowed(host string, list []string) bool {
+	if isLoopback(host) {
+		return true
+	}
+	for _, a := range list {
+		if strings.EqualFold(host, a) {
+			return true
+		}
+	}
+	return false
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// allowedOrigin reports an origin on a loopback host or one of the list (RFC 6454).
+func allowedOrigin(origin string, list []string) bool {
+	for _, a := range list {
+		if strings.EqualFold(origin, strings.TrimRight(a, "/")) {
+			return true
+		}
+	}
+	scheme, host, ok := strings.Cut(origin, "://")
+	return ok && (scheme == "http" || scheme == "https") && isLoopback(hostOnly(host))
+}
+
+// trusted reports a peer on this machine or among the proxies.
+func trusted(remote string, proxies []netip.Prefix) bool {
+	addr, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return false
+	}
+	ip := addr.Addr().Unmap()
+	if ip.IsLoopback() {
+		return true
+	}
+	for _, p := range proxies {
+		if p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// NewHTTPServer returns a server with the bounds that a gateway needs: nothing a
+// client does slowly holds a connection for longer than a call may take.
+func NewHTTPServer(h http.Handler, callTimeout time.Duration, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      callTimeout + 60*time.Second, // the read of the body counts
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(quiet{log.Handler()}, slog.LevelWarn),
+		BaseContext:       func(net.Listener) context.Context { return context.Background() },
+	}
+}

@@ -1,0 +1,127 @@
+// Package mcpserver puts a gateway on the Model Context Protocol. It is the only
+// package that knows the MCP SDK.
+//
+//	stdio ──▶ lines ──┐
+//	                  ├─▶ SDK: framing, versions, lifecycle ──▶ middleware ──▶ gateway.Call
+//	HTTP ──▶ guards ──┘
+//
+// The SDK is the protocol's authority; the catalogue is ours. Tools are not
+// registered with it: at 600 tools that alone would cost 50 ms at start.
+// Receiving middleware answers tools/list from the list the generator serialised
+// and tools/call through the gateway.
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	apierrors "github.com/postern-mcp/postern/errors"
+	"github.com/postern-mcp/postern/gateway"
+)
+
+// Server answers MCP requests with a gateway. It keeps nothing between requests.
+type Server struct {
+	gateway *gateway.Gateway
+	sdk     *mcp.Server
+	log     *slog.Logger
+}
+
+// New returns a server; version is the gateway's, as clients are told it.
+func New(g *gateway.Gateway, version string, log *slog.Logger) *Server {
+	s := &Server{gateway: g, log: log}
+	about := g.Catalog().Server
+	s.sdk = mcp.NewServer(&mcp.Implementation{Name: about.Name, Title: about.Title, Version: version}, &mcp.ServerOptions{
+		Instructions: about.Instructions,
+		// The SDK logs three lines at info level for every stateless request.
+		Logger:       slog.New(quiet{log.Handler()}),
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		// What a list holds may depend on the caller, so no shared cache keeps it.
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
+	})
+	s.sdk.AddReceivingMiddleware(s.receive)
+	return s
+}
+
+// quiet passes on warnings and errors.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
+}
+
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+func (q quiet) WithGroup(name string) slog.Handler       { return quiet{q.Handler.WithGroup(name)} }
+
+// peer is the other side of a connection or request. It travels in the context
+// because the SDK hands the middleware nothing else of ours.
+type peer struct {
+	// caller finds out on whose behalf a call is made; an error is answered as it is.
+	caller func() (gateway.Caller, *apierrors.Error)
+	// done ends the call; nil where only the SDK's context does.
+	done context.Context
+}
+
+type peerKey struct{}
+
+func withPeer(ctx context.Context, p *peer) context.Context {
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// receive answers the two methods that are ours. A panic that gets here is a
+// defect outside a call; it must not end the process for every other caller.
+func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				s.log.LogAttrs(ctx, slog.LevelError, "panic in a request", slog.String("method", method), slog.String("stack", string(debug.Stack())))
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the gateway failed while handling this request"}
+			}
+		}()
+		switch r := req.(type) {
+		case *mcp.CallToolRequest:
+			return s.callTool(ctx, r)
+		case *mcp.ListToolsRequest:
+			return s.listTools(r)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
+	tool, ok := s.gateway.Tool(req.Params.Name)
+	if !ok {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %.80q; tools/list names those there are", req.Params.Name)}
+	}
+	p, ok := ctx.Value(peerKey{}).(*peer)
+	if !ok {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the connection has no caller"}
+	}
+	caller, refusal := p.caller()
+	if refusal != nil {
+		return newResult(&gateway.Result{Err: refusal}), nil
+	}
+	if p.done != nil {
+		// The SDK ends a call with its HTTP request at one revision only.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(p.done, cancel)()
+	}
+	return newResult(s.gateway.Call(ctx, caller, tool, req.Params.Arguments)), nil
+}
+
+// listTools answers with the one page there is.
+func (s *Server) listTools(req *mcp.ListToolsRequest) (mcp.Result, error) {
+	if req.Params != nil && req.Params.Cursor != "" {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown cursor; the list has one page"}
+	}
+	return &listResult{
+		ListToolsResult: &mcp.ListToolsResult{Cacheable: mcp.Cacheable{CacheScope: "private"}, Tools: []*mcp.Tool{}},
+		tools:           s.gateway.ListJSON(),
+	}, nil
+}

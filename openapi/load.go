@@ -1,0 +1,110 @@
+package openapi
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/speakeasy-api/openapi/overlay"
+	"gopkg.in/yaml.v3"
+)
+
+// Document is an OpenAPI document as a tree, with its overlay applied.
+type Document struct {
+	root *yaml.Node
+	name string // how errors call it
+}
+
+// Load reads a document (OpenAPI 3.0 or 3.1, YAML or JSON) and applies an
+// OpenAPI Overlay 1.0 to it if overlayFile is not empty. An overlay action whose
+// target matches nothing is an error: it would silently stop doing its work when
+// the document changes.
+func Load(file, overlayFile string) (*Document, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read document: %w", err)
+	}
+	if overlayFile != "" {
+		if data, err = applyOverlay(data, file, overlayFile); err != nil {
+			return nil, err
+		}
+	}
+	return Parse(data, file)
+}
+
+// Parse reads a document from memory; name is how errors call it.
+func Parse(data []byte, name string) (*Document, error) {
+	root, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if v := text(get(root, "openapi")); !strings.HasPrefix(v, "3.") {
+		return nil, fmt.Errorf("%s: openapi is %q; 3.0 and 3.1 are supported", name, v)
+	}
+	return &Document{root: root, name: name}, nil
+}
+
+func applyOverlay(data []byte, file, overlayFile string) ([]byte, error) {
+	o, err := overlay.Parse(overlayFile)
+	if err != nil {
+		return nil, fmt.Errorf("read overlay: %w", err)
+	}
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("overlay %s: %w", overlayFile, err)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if _, err := o.ApplyToStrict(&doc); err != nil {
+		return nil, fmt.Errorf("overlay %s: %w", overlayFile, err)
+	}
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(&doc); err != nil {
+		return nil, fmt.Errorf("overlay %s: %w", overlayFile, err)
+	}
+	return out.Bytes(), nil
+}
+
+// resolve follows local references to what they name.
+func (d *Document) resolve(n *yaml.Node) (*yaml.Node, error) {
+	for range maxDepth {
+		ref := get(n, "$ref")
+		if ref == nil {
+			return n, nil
+		}
+		target, err := d.lookup(ref.Value)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", ref.Line, err)
+		}
+		n = target
+	}
+	return nil, fmt.Errorf("line %d: references go in a circle", n.Line)
+}
+
+// lookup finds the target of a local reference (RFC 6901 JSON pointer in a URI fragment).
+func (d *Document) lookup(ref string) (*yaml.Node, error) {
+	pointer, local := strings.CutPrefix(ref, "#/")
+	if !local {
+		return nil, fmt.Errorf("$ref %q is outside the document; only references within it (#/…) are followed", ref)
+	}
+	n := d.root
+	for part := range strings.SplitSeq(pointer, "/") {
+		part = pointerUnescaper.Replace(unescapeFragment(part))
+		next := get(n, part)
+		if next == nil && n.Kind == yaml.SequenceNode {
+			var i int
+			if _, err := fmt.Sscanf(part, "%d", &i); err == nil && i >= 0 && i < len(n.Content) {
+				next = n.Content[i]
+			}
+		}
+		if next == nil {
+			return nil, fmt.Errorf("$ref %q names nothing in the document", ref)
+		}
+		n = next
+	}
+	return n, nil
+}

@@ -1,0 +1,372 @@
+package openapi
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// tool is one row of the catalogue and of the contract, ready to be rendered.
+type tool struct {
+	*operation
+	name, title, about string
+	goName             string
+	args               []*argument
+	bodyKind           string // NoBody, ObjectBody or WholeBody, as the gateway names them
+	readOnly           bool
+	annotations        object
+	inputSchema        object
+	redact             [][]string
+}
+
+// argument is one member of a tool's flat argument object.
+type argument struct {
+	name     string
+	key, in  string // as upstream; in is path, query, header, cookie or body
+	goName   string // field or variable in the generated client
+	required bool
+	sendNull bool
+	fallback *defaultParameter
+	schema   object
+	kind     string // String, Strings or Object: how the client takes a parameter
+	example  *yaml.Node
+}
+
+// api is a document understood: what every rendering is made from.
+type api struct {
+	doc      *Document
+	root     rootExtension
+	basePath string
+	tools    []*tool // by name
+}
+
+func (d *Document) api() (*api, error) {
+	a := &api{doc: d, root: rootExtension{ContractVersion: "1.0.0"}}
+	if err := extension(d.root, &a.root); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.name, err)
+	}
+	if err := a.root.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.name, err)
+	}
+	if servers := items(get(d.root, "servers")); len(servers) > 0 {
+		a.basePath = serverPath(text(get(servers[0], "url")))
+	}
+	ops, err := d.operations()
+	if err != nil {
+		return nil, err
+	}
+	for _, op := range ops {
+		t, err := a.tool(op)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", d.name, op.where(), err)
+		}
+		a.tools = append(a.tools, t)
+	}
+	if err := a.nameTools(); err != nil {
+		return nil, err
+	}
+	return a, a.checkReferences()
+}
+
+// serverPath is what a server URL appends to the operator's URL: its path.
+func serverPath(url string) string {
+	if _, rest, ok := strings.Cut(url, "://"); ok {
+		_, path, _ := strings.Cut(rest, "/")
+		url = "/" + path
+	}
+	return strings.TrimRight(url, "/")
+}
+
+// nameTools settles names once all tools are known: verbatim ones as they are,
+// derived ones unique and short.
+func (a *api) nameTools() error {
+	derived, identities, goNames := make([]string, len(a.tools)), make([]string, len(a.tools)), make([]string, len(a.tools))
+	for i, t := range a.tools {
+		identities[i] = t.method + " " + t.path
+		whole := orElse(t.id, t.method+"_"+t.path)
+		derived[i] = shorten(snake(whole), whole, maxToolName)
+		goNames[i] = camel(whole)
+		if t.x.Tool != "" {
+			if !isToolName(t.x.Tool) {
+				return fmt.Errorf("%s: %s: x-mcp.tool is %q; expected at most 64 letters, digits, _, - and .", a.doc.name, t.where(), t.x.Tool)
+			}
+			derived[i] = t.x.Tool
+			continue
+		}
+	}
+	names, goNames := unique(derived, identities), unique(goNames, identities)
+	seen := map[string]string{}
+	for i, t := range a.tools {
+		t.name, t.goName = names[i], goNames[i]
+		if t.x.Tool != "" {
+			t.name = t.x.Tool
+		}
+		if other, ok := seen[t.name]; ok {
+			return fmt.Errorf("%s: %s and %s are both named %q; set x-mcp.tool on one of them", a.doc.name, other, t.where(), t.name)
+		}
+		seen[t.name] = t.where()
+		t.title = orElse(shortenText(t.summary, 80), t.name)
+		t.about = shortenText(orElse(t.description, orElse(t.summary, t.where())), maxDescription)
+	}
+	slices.SortFunc(a.tools, func(x, y *tool) int { return cmp.Compare(x.name, y.name) })
+	return nil
+}
+
+// checkReferences makes sure that what x-mcp names at the root exists.
+func (a *api) checkReferences() error {
+	has := func(name string) bool {
+		return slices.ContainsFunc(a.tools, func(t *tool) bool { return t.name == name })
+	}
+	if id := a.root.Identity.Operation; id != "" && !has(id) {
+		return fmt.Errorf("%s: x-mcp: identity names %q, which is no tool", a.doc.name, id)
+	}
+	for name, p := range a.root.Defaults {
+		if c := p.Candidates.Operation; c != "" && !has(c) {
+			return fmt.Errorf("%s: x-mcp: default-parameters.%s.candidates.operation names %q, which is no tool", a.doc.name, name, c)
+		}
+	}
+	return nil
+}
+
+func (a *api) tool(op *operation) (*tool, error) {
+	t := &tool{operation: op, bodyKind: "NoBody"}
+	s := &schemas{doc: a.doc}
+	for _, p := range op.params {
+		arg, err := a.parameterArgument(s, p)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %q: %w", p.name, err)
+		}
+		t.args = append(t.args, arg)
+	}
+	if op.body != nil {
+		if err := t.addBody(s); err != nil {
+			return nil, fmt.Errorf("request body: %w", err)
+		}
+	}
+	for i, arg := range t.args {
+		for _, other := range t.args[:i] {
+			if other.name == arg.name {
+				return nil, fmt.Errorf("two arguments are named %q (%s and %s)", arg.name, other.in, arg.in)
+			}
+		}
+	}
+	// Required arguments first: that is what a model has to fill in.
+	slices.SortStableFunc(t.args, func(x, y *argument) int {
+		return cmp.Compare(rank(x), rank(y))
+	})
+	t.hints()
+	t.inputSchema = t.input(s.defs)
+	for _, path := range op.x.Redact {
+		t.redact = append(t.redact, strings.Split(path, "."))
+	}
+	return t, nil
+}
+
+func rank(a *argument) int {
+	switch {
+	case a.required:
+		return 0
+	case a.fallback == nil:
+		return 1
+	}
+	return 2
+}
+
+func (a *api) parameterArgument(s *schemas, p *parameter) (*argument, error) {
+	schema, err := s.convert(p.schema)
+	if err != nil {
+		return nil, err
+	}
+	if d := shortenText(p.description, maxText); d != "" {
+		schema.set("description", d)
+	}
+	arg := &argument{name: p.name, key: p.name, in: p.in, required: p.required, schema: ordered(schema), kind: "String", example: p.example}
+	if d, ok := a.root.Defaults[p.name]; ok {
+		arg.fallback, arg.required = &d, false
+		arg.schema.set("description", strings.TrimSpace(shortenText(p.description, maxText)+" Left out or null: the gateway's default, else the error "+d.Missing+"."))
+	}
+	switch typeOf(schema) {
+	case "array":
+		arg.kind = "Strings"
+	case "object":
+		arg.kind = "Object"
+	}
+	if arg.kind != "String" {
+		return nil, fmt.Errorf("a parameter of type %s is not supported yet", typeOf(schema))
+	}
+	return arg, nil
+}
+
+// addBody makes the body's properties arguments of their own where that loses
+// nothing, else the whole body one argument.
+func (t *tool) addBody(s *schemas) error {
+	schema, err := s.convert(get(t.body, "schema"))
+	if err != nil {
+		return err
+	}
+	properties, _ := schema.get("properties")
+	props, _ := properties.(object)
+	if !t.flattens(schema, props) {
+		t.bodyKind = "WholeBody"
+		t.args = append(t.args, &argument{name: "body", key: "body", in: "body", required: t.bodyRequired, schema: schema,
+			sendNull: declaresNull(schema), example: get(t.body, "example")})
+		return nil
+	}
+	t.bodyKind = "ObjectBody"
+	req, _ := schema.get("required")
+	names, _ := req.([]string)
+	source, err := s.doc.resolve(get(t.body, "schema"))
+	if err != nil {
+		return err
+	}
+	for _, p := range props {
+		schema := p.value.(object)
+		property, err := s.doc.resolve(get(source, "properties", p.key))
+		if err != nil {
+			return err
+		}
+		t.args = append(t.args, &argument{name: p.key, key: p.key, in: "body", required: slices.Contains(names, p.key),
+			schema: schema, sendNull: declaresNull(schema), example: get(property, "example")})
+	}
+	return nil
+}
+
+func (t *tool) flattens(schema, props object) bool {
+	if typeOf(schema) != "object" || len(props) == 0 {
+		return false
+	}
+	for _, m := range schema {
+		switch m.key {
+		case "type", "description", "properties", "required":
+		case "additionalProperties":
+			if m.value != false {
+				return false
+			}
+		default: // a rule about the object as a whole
+			return false
+		}
+	}
+	return !slices.ContainsFunc(props, func(p member) bool {
+		return slices.ContainsFunc(t.args, func(a *argument) bool { return a.name == p.key })
+	})
+}
+
+func typeOf(o object) string {
+	t, _ := o.get("type")
+	name, _ := t.(string)
+	return name
+}
+
+// input is the published schema of the whole argument object.
+func (t *tool) input(defs object) object {
+	props := object{}
+	var required []string
+	for _, a := range t.args {
+		schema := a.schema
+		if a.required {
+			required = append(required, a.name)
+		} else {
+			schema = nullable(schema)
+		}
+		props = append(props, member{a.name, schema})
+	}
+	out := object{{"type", "object"}, {"properties", props}}
+	if len(required) > 0 {
+		out = append(out, member{"required", required})
+	}
+	out = append(out, member{"additionalProperties", false})
+	if len(defs) > 0 {
+		out = append(out, member{"$defs", defs})
+	}
+	return out
+}
+
+// hints derives the annotations from the method (RFC 9110, sections 9.2.1 and
+// 9.2.2), with the document's overrides.
+func (t *tool) hints() {
+	readOnly := t.method == "get" || t.method == "head" || t.method == "options" || t.method == "trace"
+	idempotent := readOnly || t.method == "put" || t.method == "delete"
+	x := t.x.Annotations
+	t.readOnly = or(x.ReadOnly, readOnly)
+	t.annotations = object{
+		{"readOnlyHint", t.readOnly},
+		{"destructiveHint", or(x.Destructive, !t.readOnly)},
+		{"idempotentHint", or(x.Idempotent, idempotent)},
+		{"openWorldHint", or(x.OpenWorld, true)},
+	}
+}
+
+func or(override *bool, implied bool) bool {
+	if override != nil {
+		return *override
+	}
+	return implied
+}
+
+// ordered puts the members of a schema into the order schemas are published in.
+func ordered(o object) object {
+	slices.SortStableFunc(o, func(a, b member) int {
+		return cmp.Compare(slices.Index(keywords, a.key), slices.Index(keywords, b.key))
+	})
+	return o
+}
+
+// definition is the tool as tools/list shows it, less its schema.
+func (t *tool) definition() object {
+	return object{{"name", t.name}, {"title", t.title}, {"description", t.about}, {"annotations", t.annotations}}
+}
+
+// contract holds what the contract says of a tool beyond its definition.
+func (a *api) contract(t *tool) object {
+	scopes := t.scopes
+	if scopes == nil {
+		scopes = []string{}
+	}
+	var errs []any
+	for _, r := range t.responses {
+		if e := t.errorEntry(r); e != nil {
+			errs = append(errs, e)
+		}
+	}
+	for _, arg := range t.args {
+		if arg.fallback != nil {
+			errs = append(errs, object{{"code", arg.fallback.Missing}, {"when", "no value for " + arg.name + " could be found"}})
+		}
+	}
+	if errs == nil {
+		errs = []any{}
+	}
+	return object{{"method", strings.ToUpper(t.method)}, {"path", a.basePath + t.path}, {"scopes", scopes}, {"errors", errs}}
+}
+
+func (t *tool) errorEntry(r response) object {
+	if strings.HasPrefix(r.status, "2") {
+		return nil
+	}
+	code := t.code(r.status)
+	if r.status == "default" {
+		return object{{"status", "default"}, {"code", code}, {"when", r.description}}
+	}
+	if !json.Valid([]byte(r.status)) { // 4XX
+		return object{{"status", r.status}, {"code", code}, {"when", r.description}}
+	}
+	return object{{"status", json.RawMessage(r.status)}, {"code", code}, {"when", r.description}}
+}
+
+// code is the envelope code that a status of this operation becomes.
+func (t *tool) code(status string) string {
+	for s, code := range t.x.ErrorCodes {
+		if fmt.Sprint(s) == status {
+			return code
+		}
+	}
+	switch status[:1] {
+	case "3", "4":
+		return "http_" + status[:1] + "xx"
+	}
+	return "http_5xx"
+}

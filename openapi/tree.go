@@ -1,0 +1,120 @@
+package openapi
+
+import (
+	"fmt"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// maxDepth bounds how deep a document may nest: far above any real one, far
+// below what recursion over it can bear.
+const maxDepth = 200
+
+// maxDocumentBytes bounds a document: the largest public one known is 12 MB.
+const maxDocumentBytes = 64 << 20
+
+// parse reads a document in YAML or JSON, which YAML 1.2 contains. Aliases and
+// merge keys are expanded so that the rest of the package sees plain trees.
+func parse(data []byte) (*yaml.Node, error) {
+	if len(data) > maxDocumentBytes {
+		return nil, fmt.Errorf("document is larger than %d MiB", maxDocumentBytes>>20)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("document is neither YAML nor JSON: %w", err)
+	}
+	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("document is not an object at its top level")
+	}
+	// Expansion multiplies what aliases repeat, so it is bounded by count.
+	budget := 5_000_000
+	return expand(doc.Content[0], 0, &budget)
+}
+
+func expand(n *yaml.Node, depth int, budget *int) (*yaml.Node, error) {
+	if *budget--; *budget < 0 {
+		return nil, fmt.Errorf("line %d: document is too large once its aliases are expanded", n.Line)
+	}
+	if depth > maxDepth {
+		return nil, fmt.Errorf("line %d: nested deeper than %d levels", n.Line, maxDepth)
+	}
+	if n.Kind == yaml.AliasNode {
+		return expand(n.Alias, depth+1, budget)
+	}
+	out := *n
+	out.Anchor, out.Alias, out.Content = "", nil, make([]*yaml.Node, 0, len(n.Content))
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Tag == "!!merge" {
+			return nil, fmt.Errorf("line %d: YAML merge keys (<<) are not part of OpenAPI; write the members out", c.Line)
+		}
+		e, err := expand(c, depth+1, budget)
+		if err != nil {
+			return nil, err
+		}
+		out.Content = append(out.Content, e)
+	}
+	return &out, nil
+}
+
+// get returns the member of a mapping, or nil; it is nil-safe so that a path of
+// members reads as one expression.
+func get(n *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		if n == nil || n.Kind != yaml.MappingNode {
+			return nil
+		}
+		var found *yaml.Node
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == key {
+				found = n.Content[i+1]
+				break
+			}
+		}
+		n = found
+	}
+	return n
+}
+
+// members yields the members of a mapping in the document's order.
+func members(n *yaml.Node) func(yield func(string, *yaml.Node) bool) {
+	return func(yield func(string, *yaml.Node) bool) {
+		if n == nil || n.Kind != yaml.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i].Value, n.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// items returns the elements of a sequence.
+func items(n *yaml.Node) []*yaml.Node {
+	if n == nil || n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return n.Content
+}
+
+// text returns a scalar's text, trimmed, or "".
+func text(n *yaml.Node) string {
+	if n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		return ""
+	}
+	return strings.TrimSpace(n.Value)
+}
+
+func isTrue(n *yaml.Node) bool {
+	var b bool
+	return n != nil && n.Decode(&b) == nil && b
+}
+
+func strs(n *yaml.Node) []string {
+	var out []string
+	for _, e := range items(n) {
+		out = append(out, e.Value)
+	}
+	return out
+}
