@@ -163,14 +163,14 @@ func (d *Document) parameter(op *operation, n *yaml.Node) error {
 }
 
 // checkPath makes the template and the declared path parameters agree.
-func (op *operation) checkPath() error {
-	names := templateNames(op.path)
+func (o *operation) checkPath() error {
+	names := templateNames(o.path)
 	for _, name := range names {
-		if !slices.ContainsFunc(op.params, func(p *parameter) bool { return p.in == "path" && p.name == name }) {
+		if !slices.ContainsFunc(o.params, func(p *parameter) bool { return p.in == "path" && p.name == name }) {
 			return fmt.Errorf("the path names {%s}, which is not declared as a path parameter", name)
 		}
 	}
-	for _, p := range op.params {
+	for _, p := range o.params {
 		if p.in == "path" && !slices.Contains(names, p.name) {
 			return fmt.Errorf("path parameter %q does not occur in the path", p.name)
 		}

@@ -92,7 +92,7 @@ func (a *api) nameTools() error {
 		goNames[i] = camel(whole)
 		if t.x.Tool != "" {
 			if !isToolName(t.x.Tool) {
-				return fmt.Errorf("%s: %s: x-mcp.tool is %q; expected at most 64 letters, digits, _, - and .", a.doc.name, t.where(), t.x.Tool)
+				return fmt.Errorf("%s: %s: x-mcp.tool is %q; expected letters, digits and _ - . only, at most 64", a.doc.name, t.where(), t.x.Tool)
 			}
 			derived[i] = t.x.Tool
 			continue

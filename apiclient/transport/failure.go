@@ -22,7 +22,7 @@ func (c *Call) failure(ctx, caller context.Context, err error) *apierrors.Error 
 		err = wrapped.Err // the wrapper spells out the URL with its query
 	}
 	e := c.classify(ctx, caller, err)
-	if e.Unwrap() == nil && error(e) != err {
+	if e.Unwrap() == nil && !errors.Is(err, e) {
 		e.WithCause(err)
 	}
 	e.Attempts, e.Delivery = c.trace.attempts, c.trace.delivery()

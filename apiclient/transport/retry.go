@@ -44,7 +44,7 @@ func (c *Call) send(out *http.Request) (*http.Response, error) {
 // Retry-After does not fit is better returned now than waited for in vain.
 func (c *Call) again(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if !c.repeat || c.trace.attempts >= c.up.conf.MaxAttempts || ctx.Err() != nil || !transient(resp, err, c.trace.connected) {
-		return false, nil
+		return false, nil //nolint:nilerr // the library would put its own error in place of the answer's
 	}
 	wait := rand.N(min(baseWait<<(c.trace.attempts-1), maxWait))
 	if resp != nil {
@@ -79,7 +79,7 @@ func transient(resp *http.Response, err error, connected bool) bool {
 		return false
 	}
 	// A server that is slow to answer gets no second request on top.
-	return !(connected && isTimeout(err))
+	return !connected || !isTimeout(err)
 }
 
 func isTimeout(err error) bool {

@@ -108,8 +108,8 @@ func (o *object) text(name string, least, most int) *string {
 }
 
 // requiredText is text that must be there; "" stands for one that is refused.
-func (o *object) requiredText(name string, least, most int) string {
-	s := o.text(name, least, most)
+func (o *object) requiredText(name string, most int) string {
+	s := o.text(name, 1, most)
 	if s != nil {
 		return *s
 	}

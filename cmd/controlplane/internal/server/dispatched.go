@@ -60,7 +60,7 @@ func (o *operations) CompleteDispatchedTrigger(ctx context.Context, r api.Comple
 	if err != nil {
 		return nil, err
 	}
-	outcome := api.CompletionOutcome(body.requiredText("outcome", 1, 128))
+	outcome := api.CompletionOutcome(body.requiredText("outcome", 128))
 	if outcome != "" && !outcome.Valid() {
 		body.refuse("outcome", "must be one of executed approved rejected deferred")
 	}
@@ -77,7 +77,7 @@ func (o *operations) ReverseDispatchedTrigger(ctx context.Context, r api.Reverse
 	if err != nil {
 		return nil, err
 	}
-	reason := body.requiredText("reason", 1, 2000)
+	reason := body.requiredText("reason", 2000)
 	c := api.Callback{Kind: api.Reverse, Outcome: api.CallbackOutcomeReversed, ExternalRef: body.text("external_ref", 0, 255)}
 	if err := body.done(); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func observe(log *slog.Logger, next http.Handler) http.Handler {
 		seen := &recorder{ResponseWriter: w}
 		defer func() {
 			if p := recover(); p != nil {
-				if p == http.ErrAbortHandler {
+				if p == any(http.ErrAbortHandler) {
 					panic(p)
 				}
 				log.ErrorContext(r.Context(), "panic", "request_id", id, "panic", p, "stack", string(debug.Stack()))

@@ -32,7 +32,7 @@ func TestHalfAnAnswerIsAborted(t *testing.T) {
 		panic("late")
 	}))
 	defer func() {
-		if p := recover(); p != http.ErrAbortHandler {
+		if p := recover(); p != any(http.ErrAbortHandler) {
 			t.Errorf("panic %v, want http.ErrAbortHandler", p)
 		}
 	}()

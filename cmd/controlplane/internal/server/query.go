@@ -20,13 +20,7 @@ func clamp(given *string, fallback, most int) (int, error) {
 	if !wholeNumber.MatchString(*given) {
 		return 0, problem.Invalid(problem.Field{Pointer: "/limit", Detail: "must be an integer"})
 	}
-	n, err := strconv.Atoi(*given)
-	if err != nil && !strings.HasPrefix(*given, "-") {
-		return most, nil // digits only fail by being too many
-	}
-	if err != nil {
-		return 1, nil
-	}
+	n, _ := strconv.Atoi(*given) // of too many digits, the nearest int
 	return max(1, min(n, most)), nil
 }
 

@@ -61,9 +61,9 @@ func newQueueTrigger(r api.CreateQueueTriggerRequestObject, now string) (api.Que
 		Id: uuid.NewString(), Enabled: true, Prefetch: 10, MaxAttempts: 3, Args: json.RawMessage(`{}`),
 		CreatedAt: now, UpdatedAt: now,
 	}
-	t.Name = body.requiredText("name", 1, 255)
+	t.Name = body.requiredText("name", 255)
 	body.match("name", t.Name, queueTriggerName, "may hold letters, digits, `.`, `_` and `-`, with `/` between folders")
-	t.Queue = body.requiredText("queue", 1, 255)
+	t.Queue = body.requiredText("queue", 255)
 	change := queueTriggerChange(body)
 	if err := body.done(); err != nil {
 		return t, err
