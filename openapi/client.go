@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/oapi-codegen/oapi-codegen/v2/pkg/codegen"
@@ -71,7 +72,7 @@ func tidyClient(code []byte) []byte {
 func (a *api) projection() object {
 	paths := object{}
 	for _, t := range a.tools {
-		path := t.path
+		path := strings.ReplaceAll(t.path, "%", "%%") // it becomes a format
 		var params []any
 		fields := map[string]bool{}
 		for _, arg := range t.args {
@@ -84,16 +85,19 @@ func (a *api) projection() object {
 				key = lowerCamel(arg.key)
 				path = replaceTemplate(path, arg.key, key)
 			}
-			arg.goName = camel(arg.key)
-			for fields[arg.goName] {
-				arg.goName += "X"
-			}
-			fields[arg.goName] = true
-			params = append(params, object{
+			param := object{
 				{"name", key}, {"in", arg.in}, {"required", arg.in == "path" || arg.required},
 				{"style", p.style}, {"explode", p.explode}, {"schema", object{{"type", "string"}}},
-				{"x-go-name", arg.goName},
-			})
+			}
+			if arg.in != "path" { // there the name becomes a variable's
+				arg.goName = camel(arg.key)
+				for fields[arg.goName] {
+					arg.goName += "X"
+				}
+				fields[arg.goName] = true
+				param = append(param, member{"x-go-name", arg.goName})
+			}
+			params = append(params, param)
 		}
 		op := object{{"operationId", t.goName}, {"summary", t.method + " " + t.path}}
 		if params != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 )
 
 const (
@@ -53,17 +54,19 @@ func NewToken(s string) (Token, error) {
 // IsZero reports whether there is no token.
 func (t Token) IsZero() bool { return t.reveal == nil }
 
-var processKey = func() (key [sha256.Size]byte) {
-	rand.Read(key[:]) // never fails
+// processKey is made on first use: most processes never need it.
+var processKey = sync.OnceValue(func() (key [sha256.Size]byte) {
+	_, _ = rand.Read(key[:]) // never fails
 	return key
-}()
+})
 
 // Key identifies the token in tables: a SHA-256 keyed with a random value of
 // this process, so that a leaked table says nothing elsewhere. It is an
 // index, not a MAC to be shown to others.
 func (t Token) Key() [32]byte {
 	var space [sha256.Size + 256]byte
-	b := append(space[:0], processKey[:]...)
+	key := processKey()
+	b := append(space[:0], key[:]...)
 	if !t.IsZero() {
 		b = append(b, t.reveal().value...)
 	}

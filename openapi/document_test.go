@@ -1,0 +1,105 @@
+package openapi
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// op is a document of one operation, given as YAML flow members.
+func op(members string) string {
+	return minimal + "paths:\n  /things:\n    post: {" + members + "}\n"
+}
+
+func TestFaultsAreNamedWithTheirPlace(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, doc, want string }{
+		{"not YAML", "a: [", "neither YAML nor JSON"},
+		{"not an object", "[1]", "not an object"},
+		{"Swagger", "swagger: '2.0'", `openapi is ""; 3.0 and 3.1 are supported`},
+		{"merge key", "openapi: 3.1.0\na: &a {b: 1}\nc: {<<: *a}", "line 3: YAML merge keys"},
+		{"no prefix", "openapi: 3.1.0\npaths: {}", `env-prefix is ""`},
+		{"lower-case prefix", "openapi: 3.1.0\nx-mcp: {env-prefix: shop}", `env-prefix is "shop"; expected capital letters`},
+		{"unknown root key", "openapi: 3.1.0\nx-mcp: {env-prefix: A, servers: {}}", "field servers not found"},
+		{"bad version", "openapi: 3.1.0\nx-mcp: {env-prefix: A, contract-version: ../../x}", `contract-version is "../../x"; expected three numbers`},
+		{"foreign variable", "openapi: 3.1.0\nx-mcp: {env-prefix: A, default-parameters: {p: {env: AWS_SECRET, missing: project_required}}}", `env is "AWS_SECRET"; expected a name that starts with A_`},
+		{"identity", "openapi: 3.1.0\nx-mcp: {env-prefix: A, identity: who}\npaths: {}", `identity names "who", which is no tool`},
+		{"unknown operation key", op("operationId: a, x-mcp: {hint: x}"), "POST /things (line"},
+		{"bad code", op("operationId: a, x-mcp: {error-codes: {404: gone}}"), `error-codes maps 404 to "gone"`},
+		{"bad retry", op("operationId: a, x-mcp: {retry: always}"), `retry is "always"; expected never or safe`},
+		{"bad tool name", op("operationId: a, x-mcp: {tool: 'a b'}"), `x-mcp.tool is "a b"`},
+		{"file reference", op("parameters: [{$ref: 'other.yaml#/x'}]"), `$ref "other.yaml#/x" is outside the document`},
+		{"URL reference", op("parameters: [{$ref: 'https://example.com/x.yaml'}]"), "is outside the document"},
+		{"dangling reference", op("parameters: [{$ref: '#/components/nope'}]"), `$ref "#/components/nope" names nothing`},
+		{"circular reference", op("parameters: [{$ref: '#/paths/~1things/post/parameters/0'}]"), "references go in a circle"},
+		{"undeclared path parameter", minimal + "paths:\n  /a/{id}: {get: {operationId: a}}\n", "the path names {id}, which is not declared"},
+		{"path parameter not in path", op("parameters: [{name: id, in: path, required: true}]"), `path parameter "id" does not occur`},
+		{"bad place", op("parameters: [{name: id, in: body}]"), `"id" is in "body"; expected path, query, header or cookie`},
+		{"same name", minimal + "paths:\n  /a: {get: {x-mcp: {tool: x}}}\n  /b: {get: {x-mcp: {tool: x}}}\n", `GET /a and GET /b are both named "x"`},
+		{"body without JSON", op("requestBody: {content: {text/plain: {}}}"), "no JSON media type"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := fault(t, c.doc); !strings.Contains(got, c.want) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestSizeAndDepthAreBounded(t *testing.T) {
+	t.Parallel()
+	deep := "openapi: 3.1.0\nx: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
+	if _, err := Parse([]byte(deep), "deep"); err == nil {
+		t.Error("5000 levels were accepted")
+	}
+	// Each line refers ten times to the one before: 10^9 nodes once expanded.
+	bomb := "openapi: 3.1.0\na0: &a0 x\n"
+	for i := range 9 {
+		prev := "*a" + string(rune('0'+i))
+		bomb += "a" + string(rune('1'+i)) + ": &a" + string(rune('1'+i)) + " [" + strings.TrimSuffix(strings.Repeat(prev+",", 10), ",") + "]\n"
+	}
+	if _, err := Parse([]byte(bomb), "bomb"); err == nil {
+		t.Error("the alias bomb was accepted")
+	}
+	if _, err := Parse(make([]byte, maxDocumentBytes+1), "big"); err == nil {
+		t.Error("a document over the limit was accepted")
+	}
+}
+
+func TestOverlay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, data string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	doc := write("doc.yaml", minimal+"paths:\n  /things:\n    get: {operationId: list, summary: Old}\n    delete: {operationId: wipe}\n")
+	good := write("good.yaml", `overlay: 1.0.0
+info: {title: o, version: "1"}
+actions:
+  - target: $.paths['/things'].get
+    update: {summary: New, x-mcp: {tool: things.list}}
+  - target: $.paths['/things'].delete
+    update: {x-mcp: {expose: false}}
+`)
+	d, err := Load(doc, good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := d.api()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.tools) != 1 || a.tools[0].name != "things.list" || a.tools[0].title != "New" {
+		t.Errorf("%+v", a.tools)
+	}
+	stale := write("stale.yaml", "overlay: 1.0.0\ninfo: {title: o, version: \"1\"}\nactions: [{target: \"$.paths['/gone'].get\", update: {summary: x}}]\n")
+	if _, err := Load(doc, stale); err == nil || !strings.Contains(err.Error(), "gone") {
+		t.Errorf("an action that matches nothing must fail: %v", err)
+	}
+}
