@@ -100,7 +100,19 @@ func (x *rootExtension) check() error {
 	if !isVersion(x.ContractVersion) {
 		return fmt.Errorf("x-mcp: contract-version is %q; expected three numbers such as 1.0.0", x.ContractVersion)
 	}
+	if !isServerName(x.Server.Name) {
+		return fmt.Errorf("x-mcp: server.name is %q; expected at most 40 small letters, digits and -, a letter first (it names the program and its configuration folder)", x.Server.Name)
+	}
 	for name, p := range x.Defaults {
+		if p.Config != "" && !isIdentifier(p.Config) {
+			return fmt.Errorf("x-mcp: default-parameters.%s.config is %q; expected letters, digits and _", name, p.Config)
+		}
+		if p.Header != "" && (!isHeaderName(p.Header) || slices.Contains(credentials, strings.ToLower(p.Header))) {
+			return fmt.Errorf("x-mcp: default-parameters.%s.header is %q; expected the name of a header that carries no credential", name, p.Header)
+		}
+		if suffix, _ := strings.CutPrefix(p.Env, x.EnvPrefix+"_"); slices.Contains(secrets, suffix) {
+			return fmt.Errorf("x-mcp: default-parameters.%s.env is %q, which holds a secret", name, p.Env)
+		}
 		if p.Env != "" && (!strings.HasPrefix(p.Env, x.EnvPrefix+"_") || !isIdentifier(p.Env)) {
 			// A document must not be able to make a gateway read AWS_SECRET_ACCESS_KEY.
 			return fmt.Errorf("x-mcp: default-parameters.%s.env is %q; expected a name that starts with %s_", name, p.Env, x.EnvPrefix)
@@ -129,6 +141,26 @@ func (x *operationExtension) check() error {
 		return fmt.Errorf("x-mcp: retry is %q; expected never or safe", x.Retry)
 	}
 	return nil
+}
+
+// secrets end the names of variables, and credentials are headers, whose values
+// a document must not be able to send as an argument.
+var (
+	secrets     = []string{"TOKEN", "TOKEN_FILE", "USERNAME", "PASSWORD"}
+	credentials = []string{"authorization", "proxy-authorization", "cookie", "x-api-key"}
+)
+
+func isServerName(s string) bool {
+	for i, r := range s {
+		if (r < 'a' || r > 'z') && (i == 0 || r != '-' && (r < '0' || r > '9')) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 40
+}
+
+func isHeaderName(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r != '-' && !isIdentifier("x"+string(r)) })
 }
 
 func isIdentifier(s string) bool {

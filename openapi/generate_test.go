@@ -143,7 +143,7 @@ func TestTheReadmeTableIsReplacedBetweenItsMarkers(t *testing.T) {
 // comment, the table or the identifier it comes to stand in.
 const hostile = "openapi: 3.1.0\n" + `info: {title: "x", version: "1"}
 servers: [{url: /v1}]
-x-mcp: {server: {name: "n\" + os.Getenv(\"HOME\") + \"", title: "t` + "`" + `*/\n\"", instructions: "i\"\n}"}, env-prefix: EVIL}
+x-mcp: {server: {name: evil, title: "t` + "`" + `*/\n\"", instructions: "i\"\n}"}, env-prefix: EVIL}
 paths:
   "/a/{type}/{url}/{err}/%2e%2e/x":
     post:

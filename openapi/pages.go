@@ -98,7 +98,20 @@ func (t *tool) hint(status string) string {
 			return hint
 		}
 	}
-	return ""
+	return recovery[status]
+}
+
+// recovery is what helps where the document has no hint of its own.
+var recovery = map[string]string{
+	"400":     "Mend what `message` names.",
+	"401":     "Ask for a new token.",
+	"403":     "Ask for the scope or role that `message` names, or use a token that has it.",
+	"404":     "List what there is and use an exact name or id.",
+	"409":     "Read the present state and decide anew.",
+	"413":     "Send less.",
+	"422":     "Mend what `upstream.errors` names.",
+	"429":     "Wait `retry_after_seconds`, then call again.",
+	"default": "Wait and call again; before repeating a change look at `delivery`.",
 }
 
 func yesNo(b bool) string {
@@ -165,7 +178,7 @@ func meaning(a *argument) string {
 		s, _, _ = strings.Cut(s, " Left out or null:")
 	}
 	var limits []string
-	for _, l := range [][2]string{{"minLength", "at least %v characters"}, {"maxLength", "at most %v characters"}, {"minimum", "at least %v"}, {"maximum", "at most %v"}, {"pattern", "matches `%v`"}, {"format", "format %v"}} {
+	for _, l := range [][2]string{{"minLength", "length at least %v"}, {"maxLength", "length at most %v"}, {"minimum", "at least %v"}, {"maximum", "at most %v"}, {"pattern", "matches `%v`"}, {"format", "format %v"}} {
 		if v, ok := a.schema.get(l[0]); ok {
 			text := string(appendJSON(nil, v))
 			if plain, ok := v.(string); ok {
