@@ -16,8 +16,10 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build ## start gateway and control plane with demo data (ADDR=, CONTROLPLANE_ADDR=)
-	@go build -o bin/demo ./internal/demo
+run: ## start gateway and control plane with demo data (ADDR=, CONTROLPLANE_ADDR=)
+	@mkdir -p bin
+	@echo "building (the first time takes a few minutes)"
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/postern ./cmd/controlplane ./internal/demo
 	@bin/demo -addr $(ADDR) -controlplane-addr $(CONTROLPLANE_ADDR)
 
 .PHONY: test

@@ -6,1088 +6,250 @@ package apiclient
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strings"
 
-	"github.com/oapi-codegen/runtime"
+	"github.com/postern-mcp/postern/apiclient/encode"
 )
-
-// ReadLogsParams defines parameters for ReadLogs.
-type ReadLogsParams struct {
-	RequestId string  `form:"request_id" json:"request_id"`
-	Level     *string `form:"level,omitempty" json:"level,omitempty"`
-	Limit     *string `form:"limit,omitempty" json:"limit,omitempty"`
-}
 
 // ListDispatchedTriggersParams defines parameters for ListDispatchedTriggers.
 type ListDispatchedTriggersParams struct {
-	Mode        *string `form:"mode,omitempty" json:"mode,omitempty"`
-	ActionClass *string `form:"action_class,omitempty" json:"action_class,omitempty"`
-	Limit       *string `form:"limit,omitempty" json:"limit,omitempty"`
-	Cursor      *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Mode        *string `form:"Mode,omitempty" json:"Mode,omitempty"`
+	ActionClass *string `form:"ActionClass,omitempty" json:"ActionClass,omitempty"`
+	Limit       *string `form:"Limit,omitempty" json:"Limit,omitempty"`
+	Cursor      *string `form:"Cursor,omitempty" json:"Cursor,omitempty"`
 }
 
-// RequestEditorFn is the function signature for the RequestEditor callback function
-type RequestEditorFn func(ctx context.Context, req *http.Request) error
-
-// Doer performs HTTP requests.
-//
-// The standard http.Client implements this interface.
-type HttpRequestDoer interface {
-	Do(req *http.Request) (*http.Response, error)
+// ReadLogsParams defines parameters for ReadLogs.
+type ReadLogsParams struct {
+	RequestId string  `form:"RequestId" json:"RequestId"`
+	Level     *string `form:"Level,omitempty" json:"Level,omitempty"`
+	Limit     *string `form:"Limit,omitempty" json:"Limit,omitempty"`
 }
 
-// Client which conforms to the OpenAPI3 specification for this service.
+// Client makes the requests of the API.
 type Client struct {
-	// The endpoint of the server conforming to this interface, with scheme,
-	// https://api.deepmap.com for example. This can contain a path relative
-	// to the server, such as https://api.deepmap.com/dev-test, and all the
-	// paths in the swagger spec will be appended to the server.
+	// Server is the URL below which every path goes, without a final slash.
 	Server string
-
-	// Doer for performing requests, typically a *http.Client with any
-	// customized settings, such as certificate chains.
-	Client HttpRequestDoer
-
-	// A list of callbacks for modifying requests which are generated before sending over
-	// the network.
-	RequestEditors []RequestEditorFn
-}
-
-// ClientOption allows setting custom parameters during construction
-type ClientOption func(*Client) error
-
-// Creates a new Client, with reasonable defaults
-func NewClient(server string, opts ...ClientOption) (*Client, error) {
-	// create a client with sane default values
-	client := Client{
-		Server: server,
-	}
-	// mutate client and add all optional params
-	for _, o := range opts {
-		if err := o(&client); err != nil {
-			return nil, err
-		}
-	}
-	// ensure the server URL always has a trailing slash
-	if !strings.HasSuffix(client.Server, "/") {
-		client.Server += "/"
-	}
-	// create httpClient, if not already present
-	if client.Client == nil {
-		client.Client = &http.Client{}
-	}
-	return &client, nil
-}
-
-// WithHTTPClient allows overriding the default Doer, which is
-// automatically created using http.Client. This is useful for tests.
-func WithHTTPClient(doer HttpRequestDoer) ClientOption {
-	return func(c *Client) error {
-		c.Client = doer
-		return nil
+	// Doer sends the requests and reads their answers.
+	Doer interface {
+		Do(*http.Request) (*http.Response, error)
 	}
 }
 
-// WithRequestEditorFn allows setting up a callback function, which will be
-// called right before sending the request. This can be used to mutate the request.
-func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
-	return func(c *Client) error {
-		c.RequestEditors = append(c.RequestEditors, fn)
-		return nil
+// CompleteDispatchedTrigger sends POST /triggers/{trigger_id}/complete.
+func (c *Client) CompleteDispatchedTrigger(ctx context.Context, triggerId string, contentType string, body io.Reader) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/triggers/")
+	r.Path("trigger_id", encode.Simple, false, encode.String(triggerId))
+	r.Literal("/complete")
+	req, err := r.BuildWithBody(ctx, http.MethodPost, contentType, body)
+	if err != nil {
+		return nil, err
 	}
+	return c.Doer.Do(req)
 }
 
-// The interface specification for the client above.
-type ClientInterface interface {
-
-	// ReadIdentity get /identity
-	//
-	// Corresponds with GET /identity (the `ReadIdentity` operationId).
-	ReadIdentity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListProjects get /projects
-	//
-	// Corresponds with GET /projects (the `ListProjects` operationId).
-	ListProjects(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReadExecution get /projects/{project}/executions/{execution_id}
-	//
-	// Corresponds with GET /projects/{project}/executions/{executionId} (the `ReadExecution` operationId).
-	ReadExecution(ctx context.Context, project string, executionId string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReadLogs get /projects/{project}/logs
-	//
-	// Corresponds with GET /projects/{project}/logs (the `ReadLogs` operationId).
-	ReadLogs(ctx context.Context, project string, params *ReadLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListQueueTriggers get /projects/{project}/queue-triggers
-	//
-	// Corresponds with GET /projects/{project}/queue-triggers (the `ListQueueTriggers` operationId).
-	ListQueueTriggers(ctx context.Context, project string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// CreateQueueTriggerWithBody post /projects/{project}/queue-triggers
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /projects/{project}/queue-triggers (the `CreateQueueTrigger` operationId).
-	CreateQueueTriggerWithBody(ctx context.Context, project string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DeleteQueueTrigger delete /projects/{project}/queue-triggers/{name}
-	//
-	// Corresponds with DELETE /projects/{project}/queue-triggers/{name} (the `DeleteQueueTrigger` operationId).
-	DeleteQueueTrigger(ctx context.Context, project string, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReadQueueTrigger get /projects/{project}/queue-triggers/{name}
-	//
-	// Corresponds with GET /projects/{project}/queue-triggers/{name} (the `ReadQueueTrigger` operationId).
-	ReadQueueTrigger(ctx context.Context, project string, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// UpdateQueueTriggerWithBody patch /projects/{project}/queue-triggers/{name}
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with PATCH /projects/{project}/queue-triggers/{name} (the `UpdateQueueTrigger` operationId).
-	UpdateQueueTriggerWithBody(ctx context.Context, project string, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReadQueueTriggerFires get /projects/{project}/queue-triggers/{name}/fires
-	//
-	// Corresponds with GET /projects/{project}/queue-triggers/{name}/fires (the `ReadQueueTriggerFires` operationId).
-	ReadQueueTriggerFires(ctx context.Context, project string, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PublishQueueMessageWithBody post /projects/{project}/queues/{queue}/messages
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /projects/{project}/queues/{queue}/messages (the `PublishQueueMessage` operationId).
-	PublishQueueMessageWithBody(ctx context.Context, project string, queue string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListDispatchedTriggers get /triggers
-	//
-	// Corresponds with GET /triggers (the `ListDispatchedTriggers` operationId).
-	ListDispatchedTriggers(ctx context.Context, params *ListDispatchedTriggersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// InspectDispatchedTrigger get /triggers/{trigger_id}
-	//
-	// Corresponds with GET /triggers/{triggerId} (the `InspectDispatchedTrigger` operationId).
-	InspectDispatchedTrigger(ctx context.Context, triggerId string, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// CompleteDispatchedTriggerWithBody post /triggers/{trigger_id}/complete
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /triggers/{triggerId}/complete (the `CompleteDispatchedTrigger` operationId).
-	CompleteDispatchedTriggerWithBody(ctx context.Context, triggerId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReverseDispatchedTriggerWithBody post /triggers/{trigger_id}/reverse
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /triggers/{triggerId}/reverse (the `ReverseDispatchedTrigger` operationId).
-	ReverseDispatchedTriggerWithBody(ctx context.Context, triggerId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+// CreateQueueTrigger sends POST /projects/{project}/queue-triggers.
+func (c *Client) CreateQueueTrigger(ctx context.Context, project string, contentType string, body io.Reader) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/projects/")
+	r.Path("project", encode.Simple, false, encode.String(project))
+	r.Literal("/queue-triggers")
+	req, err := r.BuildWithBody(ctx, http.MethodPost, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	return c.Doer.Do(req)
 }
 
-// ReadIdentity get /identity
-//
-// Corresponds with GET /identity (the `ReadIdentity` operationId).
-func (c *Client) ReadIdentity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadIdentityRequest(c.Server)
+// DeleteQueueTrigger sends DELETE /projects/{project}/queue-triggers/{name}.
+func (c *Client) DeleteQueueTrigger(ctx context.Context, project string, name string) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/projects/")
+	r.Path("project", encode.Simple, false, encode.String(project))
+	r.Literal("/queue-triggers/")
+	r.Path("name", encode.Simple, false, encode.String(name))
+	req, err := r.Build(ctx, http.MethodDelete)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// ListProjects get /projects
-//
-// Corresponds with GET /projects (the `ListProjects` operationId).
-func (c *Client) ListProjects(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListProjectsRequest(c.Server)
+// InspectDispatchedTrigger sends GET /triggers/{trigger_id}.
+func (c *Client) InspectDispatchedTrigger(ctx context.Context, triggerId string) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/triggers/")
+	r.Path("trigger_id", encode.Simple, false, encode.String(triggerId))
+	req, err := r.Build(ctx, http.MethodGet)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// ReadExecution get /projects/{project}/executions/{execution_id}
-//
-// Corresponds with GET /projects/{project}/executions/{executionId} (the `ReadExecution` operationId).
-func (c *Client) ReadExecution(ctx context.Context, project string, executionId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadExecutionRequest(c.Server, project, executionId)
+// ListDispatchedTriggers sends GET /triggers.
+func (c *Client) ListDispatchedTriggers(ctx context.Context, params *ListDispatchedTriggersParams) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/triggers")
+	if params.Mode != nil {
+		r.Query("mode", encode.Form, true, encode.String(*params.Mode))
+	}
+	if params.ActionClass != nil {
+		r.Query("action_class", encode.Form, true, encode.String(*params.ActionClass))
+	}
+	if params.Limit != nil {
+		r.Query("limit", encode.Form, true, encode.String(*params.Limit))
+	}
+	if params.Cursor != nil {
+		r.Query("cursor", encode.Form, true, encode.String(*params.Cursor))
+	}
+	req, err := r.Build(ctx, http.MethodGet)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// ReadLogs get /projects/{project}/logs
-//
-// Corresponds with GET /projects/{project}/logs (the `ReadLogs` operationId).
-func (c *Client) ReadLogs(ctx context.Context, project string, params *ReadLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadLogsRequest(c.Server, project, params)
+// ListProjects sends GET /projects.
+func (c *Client) ListProjects(ctx context.Context) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/projects")
+	req, err := r.Build(ctx, http.MethodGet)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// ListQueueTriggers get /projects/{project}/queue-triggers
-//
-// Corresponds with GET /projects/{project}/queue-triggers (the `ListQueueTriggers` operationId).
-func (c *Client) ListQueueTriggers(ctx context.Context, project string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListQueueTriggersRequest(c.Server, project)
+// ListQueueTriggers sends GET /projects/{project}/queue-triggers.
+func (c *Client) ListQueueTriggers(ctx context.Context, project string) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/projects/")
+	r.Path("project", encode.Simple, false, encode.String(project))
+	r.Literal("/queue-triggers")
+	req, err := r.Build(ctx, http.MethodGet)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// CreateQueueTriggerWithBody post /projects/{project}/queue-triggers
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /projects/{project}/queue-triggers (the `CreateQueueTrigger` operationId).
-func (c *Client) CreateQueueTriggerWithBody(ctx context.Context, project string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateQueueTriggerRequestWithBody(c.Server, project, contentType, body)
+// PublishQueueMessage sends POST /projects/{project}/queues/{queue}/messages.
+func (c *Client) PublishQueueMessage(ctx context.Context, project string, queue string, contentType string, body io.Reader) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/projects/")
+	r.Path("project", encode.Simple, false, encode.String(project))
+	r.Literal("/queues/")
+	r.Path("queue", encode.Simple, false, encode.String(queue))
+	r.Literal("/messages")
+	req, err := r.BuildWithBody(ctx, http.MethodPost, contentType, body)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// DeleteQueueTrigger delete /projects/{project}/queue-triggers/{name}
-//
-// Corresponds with DELETE /projects/{project}/queue-triggers/{name} (the `DeleteQueueTrigger` operationId).
-func (c *Client) DeleteQueueTrigger(ctx context.Context, project string, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteQueueTriggerRequest(c.Server, project, name)
+// ReadExecution sends GET /projects/{project}/executions/{execution_id}.
+func (c *Client) ReadExecution(ctx context.Context, project string, executionId string) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/projects/")
+	r.Path("project", encode.Simple, false, encode.String(project))
+	r.Literal("/executions/")
+	r.Path("execution_id", encode.Simple, false, encode.String(executionId))
+	req, err := r.Build(ctx, http.MethodGet)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// ReadQueueTrigger get /projects/{project}/queue-triggers/{name}
-//
-// Corresponds with GET /projects/{project}/queue-triggers/{name} (the `ReadQueueTrigger` operationId).
-func (c *Client) ReadQueueTrigger(ctx context.Context, project string, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadQueueTriggerRequest(c.Server, project, name)
+// ReadIdentity sends GET /identity.
+func (c *Client) ReadIdentity(ctx context.Context) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/identity")
+	req, err := r.Build(ctx, http.MethodGet)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// UpdateQueueTriggerWithBody patch /projects/{project}/queue-triggers/{name}
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with PATCH /projects/{project}/queue-triggers/{name} (the `UpdateQueueTrigger` operationId).
-func (c *Client) UpdateQueueTriggerWithBody(ctx context.Context, project string, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateQueueTriggerRequestWithBody(c.Server, project, name, contentType, body)
+// ReadLogs sends GET /projects/{project}/logs.
+func (c *Client) ReadLogs(ctx context.Context, project string, params *ReadLogsParams) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/projects/")
+	r.Path("project", encode.Simple, false, encode.String(project))
+	r.Literal("/logs")
+	r.Query("request_id", encode.Form, true, encode.String(params.RequestId))
+	if params.Level != nil {
+		r.Query("level", encode.Form, true, encode.String(*params.Level))
+	}
+	if params.Limit != nil {
+		r.Query("limit", encode.Form, true, encode.String(*params.Limit))
+	}
+	req, err := r.Build(ctx, http.MethodGet)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// ReadQueueTriggerFires get /projects/{project}/queue-triggers/{name}/fires
-//
-// Corresponds with GET /projects/{project}/queue-triggers/{name}/fires (the `ReadQueueTriggerFires` operationId).
-func (c *Client) ReadQueueTriggerFires(ctx context.Context, project string, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadQueueTriggerFiresRequest(c.Server, project, name)
+// ReadQueueTrigger sends GET /projects/{project}/queue-triggers/{name}.
+func (c *Client) ReadQueueTrigger(ctx context.Context, project string, name string) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/projects/")
+	r.Path("project", encode.Simple, false, encode.String(project))
+	r.Literal("/queue-triggers/")
+	r.Path("name", encode.Simple, false, encode.String(name))
+	req, err := r.Build(ctx, http.MethodGet)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// PublishQueueMessageWithBody post /projects/{project}/queues/{queue}/messages
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /projects/{project}/queues/{queue}/messages (the `PublishQueueMessage` operationId).
-func (c *Client) PublishQueueMessageWithBody(ctx context.Context, project string, queue string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPublishQueueMessageRequestWithBody(c.Server, project, queue, contentType, body)
+// ReadQueueTriggerFires sends GET /projects/{project}/queue-triggers/{name}/fires.
+func (c *Client) ReadQueueTriggerFires(ctx context.Context, project string, name string) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/projects/")
+	r.Path("project", encode.Simple, false, encode.String(project))
+	r.Literal("/queue-triggers/")
+	r.Path("name", encode.Simple, false, encode.String(name))
+	r.Literal("/fires")
+	req, err := r.Build(ctx, http.MethodGet)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// ListDispatchedTriggers get /triggers
-//
-// Corresponds with GET /triggers (the `ListDispatchedTriggers` operationId).
-func (c *Client) ListDispatchedTriggers(ctx context.Context, params *ListDispatchedTriggersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListDispatchedTriggersRequest(c.Server, params)
+// ReverseDispatchedTrigger sends POST /triggers/{trigger_id}/reverse.
+func (c *Client) ReverseDispatchedTrigger(ctx context.Context, triggerId string, contentType string, body io.Reader) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/triggers/")
+	r.Path("trigger_id", encode.Simple, false, encode.String(triggerId))
+	r.Literal("/reverse")
+	req, err := r.BuildWithBody(ctx, http.MethodPost, contentType, body)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
+	return c.Doer.Do(req)
 }
 
-// InspectDispatchedTrigger get /triggers/{trigger_id}
-//
-// Corresponds with GET /triggers/{triggerId} (the `InspectDispatchedTrigger` operationId).
-func (c *Client) InspectDispatchedTrigger(ctx context.Context, triggerId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewInspectDispatchedTriggerRequest(c.Server, triggerId)
+// UpdateQueueTrigger sends PATCH /projects/{project}/queue-triggers/{name}.
+func (c *Client) UpdateQueueTrigger(ctx context.Context, project string, name string, contentType string, body io.Reader) (*http.Response, error) {
+	r := encode.New(c.Server)
+	r.Literal("/projects/")
+	r.Path("project", encode.Simple, false, encode.String(project))
+	r.Literal("/queue-triggers/")
+	r.Path("name", encode.Simple, false, encode.String(name))
+	req, err := r.BuildWithBody(ctx, http.MethodPatch, contentType, body)
 	if err != nil {
 		return nil, err
 	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// CompleteDispatchedTriggerWithBody post /triggers/{trigger_id}/complete
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /triggers/{triggerId}/complete (the `CompleteDispatchedTrigger` operationId).
-func (c *Client) CompleteDispatchedTriggerWithBody(ctx context.Context, triggerId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCompleteDispatchedTriggerRequestWithBody(c.Server, triggerId, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ReverseDispatchedTriggerWithBody post /triggers/{trigger_id}/reverse
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /triggers/{triggerId}/reverse (the `ReverseDispatchedTrigger` operationId).
-func (c *Client) ReverseDispatchedTriggerWithBody(ctx context.Context, triggerId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReverseDispatchedTriggerRequestWithBody(c.Server, triggerId, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// NewReadIdentityRequest constructs an http.Request for the ReadIdentity method
-func NewReadIdentityRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/identity")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListProjectsRequest constructs an http.Request for the ListProjects method
-func NewListProjectsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/projects")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewReadExecutionRequest constructs an http.Request for the ReadExecution method
-func NewReadExecutionRequest(server string, project string, executionId string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project", project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam1 string
-
-	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "executionId", executionId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/projects/%s/executions/%s", pathParam0, pathParam1)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewReadLogsRequest constructs an http.Request for the ReadLogs method
-func NewReadLogsRequest(server string, project string, params *ReadLogsParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project", project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/projects/%s/logs", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "request_id", params.RequestId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-			return nil, err
-		} else {
-			for _, qp := range strings.Split(queryFrag, "&") {
-				rawQueryFragments = append(rawQueryFragments, qp)
-			}
-		}
-
-		if params.Level != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "level", *params.Level, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Limit != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListQueueTriggersRequest constructs an http.Request for the ListQueueTriggers method
-func NewListQueueTriggersRequest(server string, project string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project", project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/projects/%s/queue-triggers", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewCreateQueueTriggerRequestWithBody constructs an http.Request for the CreateQueueTrigger method, with any body, and a specified content type
-func NewCreateQueueTriggerRequestWithBody(server string, project string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project", project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/projects/%s/queue-triggers", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewDeleteQueueTriggerRequest constructs an http.Request for the DeleteQueueTrigger method
-func NewDeleteQueueTriggerRequest(server string, project string, name string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project", project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam1 string
-
-	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/projects/%s/queue-triggers/%s", pathParam0, pathParam1)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewReadQueueTriggerRequest constructs an http.Request for the ReadQueueTrigger method
-func NewReadQueueTriggerRequest(server string, project string, name string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project", project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam1 string
-
-	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/projects/%s/queue-triggers/%s", pathParam0, pathParam1)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewUpdateQueueTriggerRequestWithBody constructs an http.Request for the UpdateQueueTrigger method, with any body, and a specified content type
-func NewUpdateQueueTriggerRequestWithBody(server string, project string, name string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project", project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam1 string
-
-	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/projects/%s/queue-triggers/%s", pathParam0, pathParam1)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewReadQueueTriggerFiresRequest constructs an http.Request for the ReadQueueTriggerFires method
-func NewReadQueueTriggerFiresRequest(server string, project string, name string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project", project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam1 string
-
-	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/projects/%s/queue-triggers/%s/fires", pathParam0, pathParam1)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewPublishQueueMessageRequestWithBody constructs an http.Request for the PublishQueueMessage method, with any body, and a specified content type
-func NewPublishQueueMessageRequestWithBody(server string, project string, queue string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project", project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam1 string
-
-	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "queue", queue, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/projects/%s/queues/%s/messages", pathParam0, pathParam1)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewListDispatchedTriggersRequest constructs an http.Request for the ListDispatchedTriggers method
-func NewListDispatchedTriggersRequest(server string, params *ListDispatchedTriggersParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/triggers")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Mode != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "mode", *params.Mode, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.ActionClass != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "action_class", *params.ActionClass, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Limit != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Cursor != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewInspectDispatchedTriggerRequest constructs an http.Request for the InspectDispatchedTrigger method
-func NewInspectDispatchedTriggerRequest(server string, triggerId string) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "triggerId", triggerId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/triggers/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewCompleteDispatchedTriggerRequestWithBody constructs an http.Request for the CompleteDispatchedTrigger method, with any body, and a specified content type
-func NewCompleteDispatchedTriggerRequestWithBody(server string, triggerId string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "triggerId", triggerId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/triggers/%s/complete", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewReverseDispatchedTriggerRequestWithBody constructs an http.Request for the ReverseDispatchedTrigger method, with any body, and a specified content type
-func NewReverseDispatchedTriggerRequestWithBody(server string, triggerId string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "triggerId", triggerId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/triggers/%s/reverse", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
-	for _, r := range c.RequestEditors {
-		if err := r(ctx, req); err != nil {
-			return err
-		}
-	}
-	for _, r := range additionalEditors {
-		if err := r(ctx, req); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.Doer.Do(req)
 }
 
 // Answers are read by the gateway.

@@ -45,12 +45,16 @@ func (c *call) arguments(raw []byte) (*Args, *apierrors.Error) {
 	if err := c.fillDefaults(a); err != nil {
 		return nil, err
 	}
-	return a, a.checkPath()
+	if err := a.checkPath(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
-// takesNull reports whether a JSON null is a value. A required argument that
-// validation let pass as null accepts null.
-func (a *ArgV1) takesNull() bool { return a.Required || a.SendNull }
+// takesNull reports whether a JSON null is a value: in a body, where validation
+// let it pass for a required property or upstream declares it. A URL or a header
+// has no null, so there it is the same as leaving the argument out.
+func (a *ArgV1) takesNull() bool { return a.In == InBody && (a.Required || a.SendNull) }
 
 func (a *Args) index(name string) int {
 	for i := range a.tool.Args {
@@ -146,17 +150,19 @@ func (a *Args) Body() io.Reader {
 func (a *Args) checkPath() *apierrors.Error {
 	for i := range a.tool.Args {
 		arg := &a.tool.Args[i]
-		if arg.In != InPath {
-			continue
+		if arg.In == InPath && !transport.SafePathValue(a.String(arg.Name)) {
+			return unsafePath(arg.Name, arg.Name)
 		}
-		if transport.SafePathValue(a.String(arg.Name)) {
-			continue
-		}
-		e := apierrors.New(apierrors.InvalidArguments, arg.Name+" cannot stand in the request's path")
-		e.Pointer, e.Expected = pointer(arg.Name), "a value that is not empty and holds no . or .. segment and no control character"
-		return e
 	}
 	return nil
+}
+
+// unsafePath is the envelope of an argument that cannot stand in a path; what
+// names it in the message.
+func unsafePath(argument, what string) *apierrors.Error {
+	e := apierrors.New(apierrors.InvalidArguments, what+" cannot stand in the request's path")
+	e.Pointer, e.Expected = pointer(argument), "a value that is not empty and holds no . or .. segment and no control character"
+	return e
 }
 
 // pointer is the JSON pointer of an argument (RFC 6901, section 3).

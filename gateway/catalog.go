@@ -93,7 +93,7 @@ type ToolV1 struct {
 
 // Client is what a generated REST client is made of: its Server and its Client.
 type Client struct {
-	// Server is the operator's URL with the document's base path, ending in "/".
+	// Server is the operator's URL with the document's base path, without a final slash.
 	Server string
 	// Doer sends the request; it is the transport's call.
 	Doer interface {

@@ -1,12 +1,15 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/postern-mcp/postern/apiclient/transport"
 	apierrors "github.com/postern-mcp/postern/errors"
 	"github.com/postern-mcp/postern/gateway/schema"
 )
@@ -16,6 +19,8 @@ const (
 	// call that has already failed.
 	candidatesTimeout = 3 * time.Second
 	maxCandidates     = 50
+	// maxCandidate is the longest text, in bytes, that can be one: names are short.
+	maxCandidate = 256
 )
 
 // fillDefaults supplies arguments that were left out: from the caller's
@@ -27,27 +32,52 @@ func (c *call) fillDefaults(a *Args) *apierrors.Error {
 		if at < 0 || a.values[at] != nil {
 			continue
 		}
-		value, from := "", ""
-		if c.caller.Header != nil && d.Header != "" {
-			value, from = c.caller.Header(d.Header), "the header "+d.Header
-		}
-		if value == "" {
-			value, from = c.gateway.defaults[d.Argument], d.Env+" or "+d.ConfigKey
-		}
+		value, from := c.defaultOf(d)
 		if value == "" {
 			return c.missing(d)
 		}
-		raw, err := json.Marshal(value)
-		if err != nil {
-			return apierrors.New(apierrors.Internal, "the default of "+d.Argument+" cannot be encoded").WithCause(err)
+		if err := c.useDefault(a, at, value, "the default of "+d.Argument+", from "+from+","); err != nil {
+			return err
 		}
-		a.values[at] = raw
-		// A default is held to the same rules as an argument.
-		if v := c.tool.schema().Validate(a.object()); v != nil {
-			e := invalid(v)
-			e.Message = fmt.Sprintf("the default of %s, from %s, does not fit the tool's schema: %s", d.Argument, from, v.Message())
-			return e
+	}
+	return nil
+}
+
+// defaultOf finds the value of a default, "" if there is none, and where it is from.
+func (c *call) defaultOf(d *DefaultV1) (value, from string) {
+	if c.caller.Header != nil && d.Header != "" {
+		if value = c.caller.Header(d.Header); value != "" {
+			return value, "the header " + d.Header
 		}
+	}
+	sources := slices.DeleteFunc([]string{d.Env, d.ConfigKey}, func(s string) bool { return s == "" })
+	return c.gateway.defaults[d.Argument], strings.Join(sources, " or ")
+}
+
+// useDefault makes value the argument at index at, held to the same rules as one
+// that was passed. Defaults are texts; where the schema takes none, for example
+// for a number, the text is taken as JSON.
+func (c *call) useDefault(a *Args, at int, value, what string) *apierrors.Error {
+	if !utf8.ValidString(value) {
+		e := apierrors.New(apierrors.InvalidArguments, what+" is not valid UTF-8")
+		e.Pointer = pointer(a.tool.Args[at].Name)
+		return e
+	}
+	a.values[at] = appendJSON(nil, value)
+	v := c.tool.schema().Validate(a.object())
+	if raw := []byte(value); v != nil && !schema.IsNull(raw) && schema.Check(raw, 1) == nil {
+		a.values[at] = bytes.TrimSpace(raw)
+		if c.tool.schema().Validate(a.object()) == nil {
+			v = nil
+		}
+	}
+	if v != nil {
+		e := invalid(v)
+		e.Message = what + " does not fit the tool's schema: " + v.Message()
+		return e
+	}
+	if arg := &a.tool.Args[at]; arg.In == InPath && !transport.SafePathValue(a.String(arg.Name)) {
+		return unsafePath(arg.Name, what)
 	}
 	return nil
 }
@@ -63,7 +93,10 @@ func (c *call) missing(d *DefaultV1) *apierrors.Error {
 		how += ", or set " + d.Env + " for the gateway"
 	}
 	e := apierrors.New(d.Missing, fmt.Sprintf("no %s was given and none is set as default: %s", d.Argument, how))
-	e.Pointer, e.Candidates = pointer(d.Argument), c.gateway.candidates(c.ctx, c.caller, d, c.requestID)
+	e.Pointer = pointer(d.Argument)
+	if !c.courtesy {
+		e.Candidates = c.gateway.candidates(c.ctx, c.caller, d, c.requestID)
+	}
 	if len(e.Candidates) > 0 {
 		e.Hint = "Choose one of the candidates and call again with it as " + d.Argument + "."
 	}
@@ -78,12 +111,12 @@ func (g *Gateway) Candidates(ctx context.Context, caller Caller, d *DefaultV1) [
 
 func (g *Gateway) candidates(ctx context.Context, caller Caller, d *DefaultV1, requestID string) []string {
 	tool, ok := g.Tool(d.CandidateTool)
-	if !ok {
+	if !ok || !tool.ReadOnly {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, candidatesTimeout)
 	defer cancel()
-	look := call{gateway: g, ctx: ctx, caller: caller, tool: tool, requestID: requestID}
+	look := call{gateway: g, ctx: ctx, caller: caller, tool: tool, requestID: requestID, courtesy: true}
 	r := look.run(nil)
 	if r.Err != nil {
 		return nil
@@ -91,15 +124,16 @@ func (g *Gateway) candidates(ctx context.Context, caller Caller, d *DefaultV1, r
 	return Collect(r.Text, d.CandidatePath)
 }
 
-// Collect returns the distinct, non-empty strings that a path of keys reaches in
-// a JSON text, at most 50; "*" is every element. A nil path reaches nothing.
+// Collect returns the distinct strings of 1 to 256 bytes that a path of keys
+// reaches in a JSON text, at most 50 of them; "*" is every element. A nil path
+// reaches nothing.
 func Collect(text []byte, path []string) []string {
 	var found []string
 	if path == nil {
 		return nil
 	}
 	collect(text, path, func(s string) bool {
-		if s != "" && !slices.Contains(found, s) {
+		if s != "" && len(s) <= maxCandidate && !slices.Contains(found, s) {
 			found = append(found, s)
 		}
 		return len(found) < maxCandidates

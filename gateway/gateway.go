@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/url"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -59,12 +61,12 @@ type Tool struct {
 	schema func() *schema.Schema
 }
 
-// New returns a gateway. The catalogue is trusted: it was generated. A row that
+// New returns a gateway. The catalogue is trusted: it was generated. One that
 // contradicts itself panics here or on first use rather than misbehaving.
 func New(o Options) *Gateway {
 	g := &Gateway{catalog: o.Catalog, upstream: o.Upstream, defaults: o.Defaults, log: o.Logger}
 	if g.upstream != nil {
-		g.server = g.upstream.BaseURL() + "/"
+		g.server = g.upstream.BaseURL()
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -72,6 +74,9 @@ func New(o Options) *Gateway {
 	all := make([]Tool, len(o.Catalog.Tools))
 	for i := range o.Catalog.Tools {
 		row := &o.Catalog.Tools[i]
+		if i > 0 && row.Name <= o.Catalog.Tools[i-1].Name {
+			panic("gateway: the catalogue is not sorted at " + row.Name)
+		}
 		if o.ReadOnly && !row.ReadOnly {
 			continue
 		}
@@ -113,23 +118,18 @@ func (g *Gateway) BaseURL() string { return g.upstream.BaseURL() }
 func (g *Gateway) Call(ctx context.Context, caller Caller, tool *Tool, arguments []byte) *Result {
 	start := time.Now()
 	c := call{gateway: g, ctx: ctx, caller: caller, tool: tool, requestID: newRequestID()}
-	r := c.run(arguments)
-	if r.Err != nil {
-		r.Err.RequestID = c.requestID
-	}
-	c.log(r, time.Since(start))
-	return r
+	return c.finish(c.run(arguments), time.Since(start))
+}
+
+// Refuse is Call for a call that a way in refuses by itself, for want of a token
+// or because of its own limits: logged and answered like every other.
+func (g *Gateway) Refuse(ctx context.Context, tool *Tool, refusal *apierrors.Error) *Result {
+	c := call{gateway: g, ctx: ctx, tool: tool, requestID: newRequestID()}
+	return c.finish(failure(refusal), 0)
 }
 
 // newRequestID makes up an id to find a call by. It need be unique, not secret.
-func newRequestID() string {
-	const digits = "0123456789abcdefghjkmnpqrstvwxyz" // Crockford's base 32
-	id := [17]byte{'r', 'q', '_'}
-	for i, n := 3, rand.Uint64(); i < len(id); i, n = i+1, n>>4 {
-		id[i] = digits[n&31]
-	}
-	return string(id[:])
-}
+func newRequestID() string { return "rq_" + strconv.FormatUint(rand.Uint64(), 36) }
 
 // call is the state of one tool call.
 type call struct {
@@ -138,7 +138,19 @@ type call struct {
 	caller    Caller
 	tool      *Tool
 	requestID string
-	upstream  *transport.Call
+	upstream  *transport.Call // nil until there is a request to send
+	courtesy  bool            // made by the gateway for another call; looks for no candidates itself
+}
+
+// finish puts the last touch to a result, and logs it.
+func (c *call) finish(r *Result, took time.Duration) *Result {
+	if e := r.Err; e != nil {
+		e.RequestID = c.requestID
+		// The upstream's words are masked already; those of the gateway repeat arguments.
+		e.Message, e.Pointer = c.mask(e.Message), c.mask(e.Pointer)
+	}
+	c.log(r, took)
+	return r
 }
 
 // run is the whole of a call; a panic in it is a defect of ours, not the
@@ -147,8 +159,12 @@ func (c *call) run(arguments []byte) (r *Result) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.gateway.log.LogAttrs(c.ctx, slog.LevelError, "panic in a call", slog.String("tool", c.tool.Name),
-				slog.String("request_id", c.requestID), slog.String("panic", c.safe(v)), slog.String("stack", string(debug.Stack())))
-			r = failure(apierrors.New(apierrors.Internal, "the gateway failed while handling this call; its log has the details under the request id"))
+				slog.String("request_id", c.requestID), slog.String("panic", c.mask(fmt.Sprint(v))), slog.String("stack", string(debug.Stack())))
+			e := apierrors.New(apierrors.Internal, "the gateway failed while handling this call; its log has the details under the request id")
+			if c.upstream == nil {
+				e.Delivery = apierrors.NotSent
+			}
+			r = failure(c.advise(e))
 		}
 	}()
 	args, err := c.arguments(arguments)
@@ -157,18 +173,25 @@ func (c *call) run(arguments []byte) (r *Result) {
 	}
 	c.upstream = c.gateway.upstream.NewCall(c.caller.Token, &c.tool.Operation)
 	if _, err := c.tool.Invoke(c.ctx, Client{Server: c.gateway.server, Doer: c.upstream}, args); err != nil {
-		var e *apierrors.Error
-		if !errors.As(err, &e) {
+		e, ok := errors.AsType[*apierrors.Error](err)
+		if !ok {
 			e = apierrors.New(apierrors.Internal, "the request could not be built").WithCause(err)
+			e.Delivery = c.upstream.Answer().Delivery
 		}
 		return failure(c.advise(e))
 	}
-	return c.result(c.upstream.Answer())
+	answer := c.upstream.Answer()
+	if answer.Status == 0 {
+		e := apierrors.New(apierrors.Internal, "the tool made no request")
+		e.Delivery = answer.Delivery
+		return failure(e)
+	}
+	return c.result(answer)
 }
 
-// safe is a panic's value without the token, should it hold it.
-func (c *call) safe(v any) string {
-	return string(c.caller.Token.Mask([]byte(fmt.Sprint(v))))
+// mask is a text without the token, should it hold it.
+func (c *call) mask(s string) string {
+	return string(c.caller.Token.Mask([]byte(s)))
 }
 
 func (c *call) log(r *Result, took time.Duration) {
@@ -188,7 +211,10 @@ func (c *call) log(r *Result, took time.Duration) {
 	if r.Err != nil {
 		attrs = append(attrs, slog.String("code", string(r.Err.Code)))
 		if cause := errors.Unwrap(r.Err); cause != nil && r.Err.Code == apierrors.Internal {
-			attrs = append(attrs, slog.String("cause", c.safe(cause)))
+			if e, ok := errors.AsType[*url.Error](cause); ok {
+				cause = e.Err // the wrapper spells out the URL, which is made of arguments
+			}
+			attrs = append(attrs, slog.String("cause", c.mask(cause.Error())))
 		}
 	}
 	attrs = append(attrs, slog.Duration("duration", took), slog.Int("bytes", r.Size()), slog.String("request_id", c.requestID))

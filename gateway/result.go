@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"encoding/json"
 	"mime"
 	"strconv"
 	"strings"
@@ -17,11 +16,20 @@ type Result struct {
 	// Err is the failure; the other fields are then empty.
 	Err *apierrors.Error
 	// Text is the block's text when MIMEType is empty: the API's JSON, compacted
-	// and otherwise untouched, or its text.
+	// and otherwise untouched, or its text. It is valid UTF-8.
 	Text []byte
 	// Data and MIMEType are an answer that is neither JSON nor text.
 	Data     []byte
 	MIMEType string
+}
+
+// AppendText appends the text of the result's block, which is the envelope for
+// an error, as a JSON string.
+func (r *Result) AppendText(b []byte) []byte {
+	if r.Err != nil {
+		return appendJSON(b, r.Err.Envelope())
+	}
+	return appendJSON(b, r.Text)
 }
 
 // Size is the result's length in bytes, for the log.
@@ -36,16 +44,15 @@ func failure(e *apierrors.Error) *Result { return &Result{Err: e} }
 
 // result turns an answer of any status into a result.
 func (c *call) result(a transport.Answer) *Result {
-	body := c.caller.Token.Mask(a.Body)
-	isJSON := json.Valid(body)
-	if len(c.tool.Redact) > 0 {
-		if isJSON {
-			body = redact(body, c.tool.Redact)
-		} else if len(body) > 0 && a.Status >= 300 {
-			body = nil // what cannot be read cannot be redacted
-		}
+	body := bytes.TrimPrefix(c.caller.Token.Mask(a.Body), byteOrderMark)
+	tidied, isJSON := tidy(body, c.tool.Redact)
+	switch {
+	case isJSON:
+		body = tidied
+	case len(c.tool.Redact) > 0 && a.Status/100 != 2:
+		body = nil // what cannot be read cannot be redacted
 	}
-	if a.Status < 200 || a.Status >= 300 {
+	if a.Status/100 != 2 {
 		e := apierrors.FromResponse(apierrors.Response{Status: a.Status, Header: a.Header, Body: body, Truncated: a.Truncated},
 			apierrors.Mapping{Codes: c.tool.Codes, Hints: c.tool.Hints})
 		e.Attempts = a.Attempts
@@ -53,19 +60,27 @@ func (c *call) result(a transport.Answer) *Result {
 	}
 	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	switch {
+	case isJSON:
+		return &Result{Text: body}
 	case len(bytes.TrimSpace(body)) == 0:
 		return &Result{Text: []byte(`{"status":` + strconv.Itoa(a.Status) + `}`)}
-	case isJSON && utf8.Valid(body):
-		return &Result{Text: compact(body)}
-	case declaresJSON(mediaType), len(c.tool.Redact) > 0:
+	case declaresJSON(mediaType):
 		return failure(c.unusable(a, "the API's answer says it is JSON but is not valid JSON"))
+	case len(c.tool.Redact) > 0:
+		return failure(c.unusable(a, "the API's answer is not JSON, so what must be removed from it cannot be found"))
 	case isText(mediaType) && utf8.Valid(body):
 		return &Result{Text: body}
+	case mediaType == "":
+		return &Result{Data: body, MIMEType: "application/octet-stream"}
 	case isText(mediaType):
 		return failure(c.unusable(a, "the API's answer says it is text but is not valid UTF-8"))
 	}
 	return &Result{Data: body, MIMEType: mediaType}
 }
+
+// byteOrderMark precedes the JSON of some servers; a reader may ignore it (RFC
+// 8259, section 8.1).
+var byteOrderMark = []byte("\ufeff")
 
 // unusable is the envelope of a success whose body cannot be passed on.
 func (c *call) unusable(a transport.Answer, message string) *apierrors.Error {
@@ -75,14 +90,6 @@ func (c *call) unusable(a transport.Answer, message string) *apierrors.Error {
 		e.Hint = "The API accepted the request; read the state before repeating it."
 	}
 	return e
-}
-
-// compact removes insignificant white space; it writes nothing else anew.
-func compact(body []byte) []byte {
-	var b bytes.Buffer
-	b.Grow(len(body))
-	_ = json.Compact(&b, body) // body is valid
-	return b.Bytes()
 }
 
 func declaresJSON(mediaType string) bool {

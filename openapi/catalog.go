@@ -38,7 +38,7 @@ func (a *api) catalog(module string) ([]byte, error) {
 		a.row(p, t)
 	}
 	p("},\n}\n")
-	p("func rest(c gateway.Client) *apiclient.Client {\nreturn &apiclient.Client{Server: c.Server, Client: c.Doer}\n}")
+	p("func rest(c gateway.Client) *apiclient.Client {\nreturn &apiclient.Client{Server: c.Server, Doer: c.Doer}\n}")
 	for _, t := range a.tools {
 		p("\nfunc %s(ctx context.Context, client gateway.Client, args *gateway.Args) (*http.Response, error) {", lowerCamel(t.goName))
 		p("return %s\n}", t.call())
@@ -144,10 +144,9 @@ func (t *tool) headers() []string {
 // call is the expression that makes the request through the generated client.
 func (t *tool) call() string {
 	var b strings.Builder
-	b.WriteString("rest(client)." + t.goName + when(t.bodyKind != "NoBody", "WithBody") + "(ctx")
+	b.WriteString("rest(client)." + t.goName + "(ctx")
 	for _, name := range templateNames(t.path) {
-		i := slices.IndexFunc(t.args, func(a *argument) bool { return a.in == "path" && a.key == name })
-		fmt.Fprintf(&b, ", args.String(%q)", t.args[i].name)
+		fmt.Fprintf(&b, ", args.String(%q)", t.argument("path", name).name)
 	}
 	var fields []string
 	for _, a := range t.args {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/oapi-codegen/oapi-codegen/v2/pkg/codegen"
@@ -29,6 +31,7 @@ func (a *api) client() ([]byte, error) {
 				// replace the built-in one.
 				"client-with-responses.tmpl": "// Answers are read by the gateway.\n",
 				"imports.tmpl":               importsTemplate,
+				"client.tmpl":                clientTemplate,
 			},
 		},
 	})
@@ -49,15 +52,59 @@ package {{.PackageName}}
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strings"
 
-	"github.com/oapi-codegen/runtime"
+	"` + runtimeModule + `/apiclient/encode"
 )
 `
+
+// clientTemplate takes the place of oapi-codegen's own, which resolves paths as
+// URL references and serialises some parameters wrongly; see package encode. What
+// it needs of the document's text comes in extensions of the projection and is
+// written with %q.
+const clientTemplate = `// Client makes the requests of the API.
+type Client struct {
+	// Server is the URL below which every path goes, without a final slash.
+	Server string
+	// Doer sends the requests and reads their answers.
+	Doer interface {
+		Do(*http.Request) (*http.Response, error)
+	}
+}
+{{range .}}
+// {{.OperationId}} sends {{index .Spec.Extensions "x-comment"}}.
+func (c *Client) {{.OperationId}}(ctx context.Context{{genParamArgs .PathParams}}{{if .RequiresParamObject}}, params *{{.OperationId}}Params{{end}}{{if .HasBody}}, contentType string, body io.Reader{{end}}) (*http.Response, error) {
+	r := encode.New(c.Server)
+	{{- with index .Spec.Extensions "x-before"}}
+	r.Literal({{printf "%q" .}})
+	{{- end}}
+	{{- range .PathParams}}
+	r.{{template "write" .}}{{.GoVariableName}}))
+	{{- with index .Spec.Extensions "x-after"}}
+	r.Literal({{printf "%q" .}})
+	{{- end}}
+	{{- end}}
+	{{- with index .Spec.Extensions "x-query"}}
+	r.QueryString({{printf "%q" .}})
+	{{- end}}
+	{{- range .Params}}
+	{{- if .HasOptionalPointer}}
+	if params.{{.GoName}} != nil {
+		r.{{template "write" .}}*params.{{.GoName}}))
+	}
+	{{- else}}
+	r.{{template "write" .}}params.{{.GoName}}))
+	{{- end}}
+	{{- end}}
+	req, err := r.{{if .HasBody}}BuildWithBody{{else}}Build{{end}}(ctx, {{.Method | httpMethodConstant}}{{if .HasBody}}, contentType, body{{end}})
+	if err != nil {
+		return nil, err
+	}
+	return c.Doer.Do(req)
+}
+{{end}}
+{{- define "write"}}{{index .Spec.Extensions "x-call"}}({{index .Spec.Extensions "x-name" | printf "%q"}}, {{with index .Spec.Extensions "x-style"}}encode.{{.}}, {{end}}{{.Explode}}, encode.{{index .Spec.Extensions "x-kind"}}({{end}}`
 
 var blankRuns = regexp.MustCompile(`\n{3,}`)
 
@@ -65,41 +112,39 @@ func tidyClient(code []byte) []byte {
 	return append(bytes.TrimSpace(blankRuns.ReplaceAll(code, []byte("\n\n"))), '\n')
 }
 
-// projection is the request surface: paths, and parameters reduced to strings,
-// so that a value travels as it was spelled (oapi-codegen's number is a float32).
-// Bodies travel as raw bytes and answers are not described at all. Names are
-// chosen here, so that what the catalogue calls is known to exist.
+// projection is the request surface: operations with their parameters, reduced to
+// strings, so that a value travels as it was spelled (oapi-codegen's number is a
+// float32). Bodies travel as raw bytes and answers are not described at all.
+//
+// Every name in it is made here, so that what the catalogue calls is known to
+// exist and no text of the document becomes part of the code: that text travels in
+// extensions, which the template quotes.
 func (a *api) projection() object {
 	paths := object{}
 	for _, t := range a.tools {
-		path := strings.ReplaceAll(t.path, "%", "%%") // it becomes a format
+		path, query, _ := strings.Cut(t.path, "?")
+		path, _, _ = strings.Cut(path, "#")
+		before, pieces := splitTemplate(path)
 		var params []any
-		fields := map[string]bool{}
-		for _, arg := range t.args {
-			if arg.in == "body" {
-				continue
-			}
-			p := t.param(arg)
-			key := arg.key
-			if arg.in == "path" {
-				key = lowerCamel(arg.key)
-				path = replaceTemplate(path, arg.key, key)
-			}
-			param := object{
-				{"name", key}, {"in", arg.in}, {"required", arg.in == "path" || arg.required},
-				{"style", p.style}, {"explode", p.explode}, {"schema", object{{"type", "string"}}},
-			}
-			if arg.in != "path" { // there the name becomes a variable's
-				arg.goName = camel(arg.key)
-				for fields[arg.goName] {
-					arg.goName += "X"
-				}
-				fields[arg.goName] = true
-				param = append(param, member{"x-go-name", arg.goName})
-			}
-			params = append(params, param)
+		taken := map[string]bool{}
+		placeholders := "/" + t.goName
+		for _, piece := range pieces {
+			arg := t.argument("path", piece.name)
+			arg.goName = distinct(lowerCamel(arg.key), taken)
+			placeholders += "/{" + arg.goName + "}"
+			params = append(params, append(t.projected(arg), member{"x-after", piece.after}))
 		}
-		op := object{{"operationId", t.goName}, {"summary", t.method + " " + t.path}}
+		taken = map[string]bool{}
+		for _, arg := range t.args {
+			if arg.in == "query" || arg.in == "header" || arg.in == "cookie" {
+				arg.goName = distinct(camel(arg.key), taken)
+				params = append(params, append(t.projected(arg), member{"x-go-name", arg.goName}))
+			}
+		}
+		op := object{
+			{"operationId", t.goName}, {"x-before", before}, {"x-query", query},
+			{"x-comment", strings.ToUpper(t.method) + " " + printable(t.path)},
+		}
 		if params != nil {
 			op = append(op, member{"parameters", params})
 		}
@@ -110,16 +155,68 @@ func (a *api) projection() object {
 			}})
 		}
 		op = append(op, member{"responses", object{{"default", object{{"description", ""}}}}})
-		item, _ := paths.get(path)
-		ops, _ := item.(object)
-		ops.set(t.method, op)
-		paths.set(path, ops)
+		paths = append(paths, member{placeholders, object{{t.method, op}}})
 	}
 	return object{
 		{"openapi", "3.0.3"},
 		{"info", object{{"title", ""}, {"version", ""}}},
 		{"paths", paths},
 	}
+}
+
+// projected is one parameter as oapi-codegen sees it.
+func (t *tool) projected(arg *argument) object {
+	p := t.param(arg)
+	o := object{
+		{"name", arg.goName}, {"in", arg.in}, {"required", arg.in == "path" || arg.required}, {"explode", p.explode},
+		{"schema", object{{"type", "string"}}}, {"x-name", arg.key}, {"x-kind", arg.kind}, {"x-call", camel(arg.in)},
+	}
+	if arg.in == "path" || arg.in == "query" {
+		o = append(o, member{"x-style", styles[p.style]})
+	}
+	return o
+}
+
+// styles are the names of package encode for OpenAPI's.
+var styles = map[string]string{
+	"simple": "Simple", "label": "Label", "matrix": "Matrix", "form": "Form",
+	"spaceDelimited": "Spaces", "pipeDelimited": "Pipes", "deepObject": "DeepObject",
+}
+
+// piece is a parameter of a path template and the literal text after it.
+type piece struct{ name, after string }
+
+func splitTemplate(path string) (before string, pieces []piece) {
+	before, rest, _ := strings.Cut(path, "{")
+	for rest != "" {
+		name, after, _ := strings.Cut(rest, "}")
+		after, rest, _ = strings.Cut(after, "{")
+		pieces = append(pieces, piece{name, after})
+	}
+	return before, pieces
+}
+
+// distinct returns the name, changed until it is not taken.
+func distinct(name string, taken map[string]bool) string {
+	for taken[strings.ToLower(name)] {
+		name += "X"
+	}
+	taken[strings.ToLower(name)] = true
+	return name
+}
+
+// printable drops what would end a comment's line.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+func (t *tool) argument(in, key string) *argument {
+	return t.args[slices.IndexFunc(t.args, func(a *argument) bool { return a.in == in && a.key == key })]
 }
 
 func (t *tool) param(arg *argument) *parameter {
@@ -129,8 +226,4 @@ func (t *tool) param(arg *argument) *parameter {
 		}
 	}
 	return nil
-}
-
-func replaceTemplate(path, from, to string) string {
-	return string(bytes.ReplaceAll([]byte(path), []byte("{"+from+"}"), []byte("{"+to+"}")))
 }

@@ -180,19 +180,12 @@ func (o *operation) checkPath() error {
 
 // templateNames lists the parameters of a path template in its order.
 func templateNames(path string) []string {
+	_, pieces := splitTemplate(path)
 	var out []string
-	for {
-		_, rest, ok := strings.Cut(path, "{")
-		if !ok {
-			return out
-		}
-		name, rest, ok := strings.Cut(rest, "}")
-		if !ok {
-			return out
-		}
-		out = append(out, name)
-		path = rest
+	for _, p := range pieces {
+		out = append(out, p.name)
 	}
+	return out
 }
 
 func (d *Document) requestBody(op *operation, n *yaml.Node) error {

@@ -329,11 +329,11 @@ var Gateway = gateway.CatalogV1{
 }
 
 func rest(c gateway.Client) *apiclient.Client {
-	return &apiclient.Client{Server: c.Server, Client: c.Doer}
+	return &apiclient.Client{Server: c.Server, Doer: c.Doer}
 }
 
 func createQueueTrigger(ctx context.Context, client gateway.Client, args *gateway.Args) (*http.Response, error) {
-	return rest(client).CreateQueueTriggerWithBody(ctx, args.String("project"), args.ContentType(), args.Body())
+	return rest(client).CreateQueueTrigger(ctx, args.String("project"), args.ContentType(), args.Body())
 }
 
 func deleteQueueTrigger(ctx context.Context, client gateway.Client, args *gateway.Args) (*http.Response, error) {
@@ -349,7 +349,7 @@ func listQueueTriggers(ctx context.Context, client gateway.Client, args *gateway
 }
 
 func publishQueueMessage(ctx context.Context, client gateway.Client, args *gateway.Args) (*http.Response, error) {
-	return rest(client).PublishQueueMessageWithBody(ctx, args.String("project"), args.String("queue"), args.ContentType(), args.Body())
+	return rest(client).PublishQueueMessage(ctx, args.String("project"), args.String("queue"), args.ContentType(), args.Body())
 }
 
 func readExecution(ctx context.Context, client gateway.Client, args *gateway.Args) (*http.Response, error) {
@@ -373,7 +373,7 @@ func readQueueTriggerFires(ctx context.Context, client gateway.Client, args *gat
 }
 
 func completeDispatchedTrigger(ctx context.Context, client gateway.Client, args *gateway.Args) (*http.Response, error) {
-	return rest(client).CompleteDispatchedTriggerWithBody(ctx, args.String("trigger_id"), args.ContentType(), args.Body())
+	return rest(client).CompleteDispatchedTrigger(ctx, args.String("trigger_id"), args.ContentType(), args.Body())
 }
 
 func inspectDispatchedTrigger(ctx context.Context, client gateway.Client, args *gateway.Args) (*http.Response, error) {
@@ -385,9 +385,9 @@ func listDispatchedTriggers(ctx context.Context, client gateway.Client, args *ga
 }
 
 func reverseDispatchedTrigger(ctx context.Context, client gateway.Client, args *gateway.Args) (*http.Response, error) {
-	return rest(client).ReverseDispatchedTriggerWithBody(ctx, args.String("trigger_id"), args.ContentType(), args.Body())
+	return rest(client).ReverseDispatchedTrigger(ctx, args.String("trigger_id"), args.ContentType(), args.Body())
 }
 
 func updateQueueTrigger(ctx context.Context, client gateway.Client, args *gateway.Args) (*http.Response, error) {
-	return rest(client).UpdateQueueTriggerWithBody(ctx, args.String("project"), args.String("name"), args.ContentType(), args.Body())
+	return rest(client).UpdateQueueTrigger(ctx, args.String("project"), args.String("name"), args.ContentType(), args.Body())
 }

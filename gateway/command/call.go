@@ -12,75 +12,80 @@ import (
 	"github.com/postern-mcp/postern/gateway"
 )
 
-type callCommand struct {
-	upstreamFlags
-	tokenFlags
-	JSON string   `name:"json" placeholder:"OBJECT" help:"All arguments as one JSON object; - reads it from standard input."`
-	Tool string   `arg:"" help:"Name of the tool."`
-	Args []string `arg:"" optional:"" name:"key=value" help:"Arguments; a value is text or JSON as the tool's schema has it, and key:=value is always JSON."`
-}
-
-// Run prints the content block of the result. A tool error is printed like a
+// call prints the content block of the result. A tool error is printed like a
 // result, because it is one, and fails the command.
-func (c *callCommand) Run(ctx context.Context, p *process, file *configFile) error {
-	log := c.logger(p.err)
-	if c.LogLevel == "info" { // a person who calls one tool sees its result
-		c.LogLevel = "warn"
-		log = c.logger(p.err)
+func call(p *process, s *settings) action {
+	up, tokenFile := upstreamSettings(s), tokenSettings(s)
+	asJSON := s.text("json", "", "OBJECT", "All arguments as one JSON object; - reads it from standard input.")
+	s.flagOnly("json")
+	return func(ctx context.Context, args []string) error {
+		if len(args) == 0 {
+			return usage("call needs a tool; `%s tools` lists them", p.catalog.Server.Name)
+		}
+		if s.row("log-level").source == "default" {
+			*up.logLevel = "warn" // a person who calls one tool sees its result
+		}
+		g, closeGateway, err := up.open(p, s.file, up.logger(p.err))
+		if err != nil {
+			return err
+		}
+		defer closeGateway()
+		tool, ok := g.Tool(args[0])
+		if !ok {
+			return usage("there is no tool %q; `%s tools` lists them", args[0], p.catalog.Server.Name)
+		}
+		var arguments []byte
+		if *asJSON != "" {
+			arguments, err = wholeArguments(p.in, *asJSON, args[1:])
+		} else {
+			arguments, err = pairArguments(tool, args[1:])
+		}
+		if err != nil {
+			return err
+		}
+		var caller gateway.Caller
+		if caller.Token, err = tokenSource(p.catalog, *tokenFile)(); err != nil {
+			return printResult(p.out, &gateway.Result{Err: apierrors.New(apierrors.Unauthorized, err.Error())})
+		}
+		return printResult(p.out, g.Call(ctx, caller, tool, arguments))
 	}
-	g, closeGateway, err := c.open(p, file, log)
-	if err != nil {
-		return err
-	}
-	defer closeGateway()
-	tool, ok := g.Tool(c.Tool)
-	if !ok {
-		return usage("there is no tool %q; `%s tools` lists them", c.Tool, p.catalog.Server.Name)
-	}
-	arguments, err := c.arguments(p, tool)
-	if err != nil {
-		return err
-	}
-	var caller gateway.Caller
-	if caller.Token, err = tokenSource(p.catalog, c.TokenFile)(); err != nil {
-		return c.print(p, &gateway.Result{Err: apierrors.New(apierrors.Unauthorized, err.Error())})
-	}
-	return c.print(p, g.Call(ctx, caller, tool, arguments))
 }
 
-func (c *callCommand) print(p *process, r *gateway.Result) error {
+func printResult(out io.Writer, r *gateway.Result) error {
 	var err error
 	switch {
 	case r.Err != nil:
-		if _, err = fmt.Fprintf(p.out, "%s\n", r.Err.Envelope()); err == nil {
+		if _, err = fmt.Fprintf(out, "%s\n", r.Err.Envelope()); err == nil {
 			err = errSilent
 		}
 	case r.MIMEType != "":
-		_, err = p.out.Write(r.Data)
+		_, err = out.Write(r.Data)
 	default:
-		_, err = fmt.Fprintf(p.out, "%s\n", r.Text)
+		_, err = fmt.Fprintf(out, "%s\n", r.Text)
 	}
 	return err
 }
 
-// arguments makes the JSON object an agent would send.
-func (c *callCommand) arguments(p *process, tool *gateway.Tool) ([]byte, error) {
-	if c.JSON != "" {
-		if len(c.Args) > 0 {
-			return nil, usage("pass arguments either as --json or as key=value, not both")
-		}
-		data := []byte(c.JSON)
-		if c.JSON == "-" {
-			var err error
-			if data, err = io.ReadAll(io.LimitReader(p.in, 16<<20)); err != nil {
-				return nil, fmt.Errorf("read the arguments: %w", err)
-			}
-		}
-		if !json.Valid(data) {
-			return nil, usage("--json is not valid JSON; expected an object such as '{\"name\":\"x\"}'")
-		}
-		return data, nil
+// wholeArguments is the object given as --json.
+func wholeArguments(in io.Reader, given string, pairs []string) ([]byte, error) {
+	if len(pairs) > 0 {
+		return nil, usage("pass arguments either as --json or as KEY=VALUE, not both")
 	}
+	data := []byte(given)
+	if given == "-" {
+		var err error
+		if data, err = io.ReadAll(io.LimitReader(in, 16<<20)); err != nil {
+			return nil, fmt.Errorf("read the arguments: %w", err)
+		}
+	}
+	if !json.Valid(data) {
+		return nil, usage("--json is not valid JSON; expected an object such as '{\"name\":\"x\"}'")
+	}
+	return data, nil
+}
+
+// pairArguments makes the JSON object an agent would send of KEY=VALUE.
+func pairArguments(tool *gateway.Tool, pairs []string) ([]byte, error) {
 	var schema struct {
 		Properties map[string]struct {
 			Type any `json:"type"`
@@ -90,10 +95,10 @@ func (c *callCommand) arguments(p *process, tool *gateway.Tool) ([]byte, error) 
 		return nil, err
 	}
 	given := map[string]json.RawMessage{}
-	for _, arg := range c.Args {
+	for _, arg := range pairs {
 		key, value, ok := strings.Cut(arg, "=")
 		if !ok || key == "" {
-			return nil, usage("%q is not key=value", arg)
+			return nil, usage("%q is not KEY=VALUE", arg)
 		}
 		key, asJSON := strings.CutSuffix(key, ":")
 		if _, twice := given[key]; twice {

@@ -12,16 +12,16 @@ package command
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/postern-mcp/postern/gateway"
 )
@@ -42,26 +42,41 @@ type process struct {
 	err     io.Writer
 }
 
+// command is one of the program's commands. setup declares its settings and
+// returns what runs once they are parsed.
+type command struct {
+	name, positional, help, more string
+	setup                        func(p *process, s *settings) action
+}
+
+type action func(ctx context.Context, args []string) error
+
+// commands is filled by init because help refers to it.
+var commands []*command
+
+func init() {
+	commands = []*command{
+		{name: "stdio", help: "Serve one MCP client over standard input and output.", setup: stdio},
+		{name: "serve", help: "Serve MCP clients over HTTP (POST /mcp).", setup: serve},
+		{name: "tools", help: "List the tools.", setup: tools},
+		{name: "call", positional: "TOOL [KEY=VALUE ...]", help: "Call one tool, exactly as an agent would.", setup: call,
+			more: "A value is text or JSON, as the tool's schema has it; KEY:=VALUE is always JSON. The exit status is 0, 1 for a tool error, 2 for wrong usage."},
+		{name: "doctor", help: "Check the configuration, the API and the token, and say what to do.", setup: doctor},
+		{name: "config", help: "Print the settings in effect and where each comes from.", setup: config},
+		{name: "version", help: "Print the versions of the gateway and its contract.", setup: versions},
+	}
+}
+
 // Main runs the gateway and ends the process.
 func Main(catalog *gateway.CatalogV1) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
+	tuneCollector()
+	// net/http writes what an upstream sends unasked to the standard logger.
+	log.SetOutput(io.Discard)
 	p := &process{catalog: catalog, args: os.Args[1:], in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	os.Exit(p.run(ctx))
-}
-
-// cli is the command line. Settings that several commands share are embedded.
-type cli struct {
-	Config string `env:"${prefix}_CONFIG" placeholder:"FILE" help:"YAML file with settings; its keys are the flags' names with _ for -, and ${config_keys}. Default: ${config_default}, if it exists."`
-
-	Stdio   stdioCommand   `cmd:"" help:"Serve one MCP client over standard input and output."`
-	Serve   serveCommand   `cmd:"" help:"Serve MCP clients over HTTP (POST /mcp)."`
-	Tools   toolsCommand   `cmd:"" help:"List the tools."`
-	Call    callCommand    `cmd:"" help:"Call one tool, exactly as an agent would."`
-	Doctor  doctorCommand  `cmd:"" help:"Check the configuration, the API and the token, and say what to do."`
-	Version versionCommand `cmd:"" help:"Print the versions of the gateway and its contract."`
-	Setup   configCommand  `cmd:"" name:"config" help:"Print the settings in effect and where each comes from."`
 }
 
 // usageError is wrong input on the command line or in the configuration.
@@ -73,54 +88,60 @@ func usage(format string, args ...any) error { return usageError{fmt.Errorf(form
 var errSilent = errors.New("failed")
 
 func (p *process) run(ctx context.Context) int {
-	tuneCollector()
-	// net/http writes what an upstream sends unasked to the standard logger.
-	log.SetOutput(io.Discard)
-	var c cli
-	exit := -1
-	file, err := p.loadConfig()
-	if err != nil {
-		fmt.Fprintf(p.err, "%s: %v\n", p.catalog.Server.Name, err)
-		return exitUsage
-	}
-	parser, err := kong.New(&c,
-		kong.Name(p.catalog.Server.Name),
-		kong.Description(p.catalog.Server.Title+": an MCP gateway. Contract "+p.catalog.ContractVersion+", "+fmt.Sprint(len(p.catalog.Tools))+" tools.\n\nThe personal access token is read from "+p.catalog.EnvPrefix+"_TOKEN or from the file named by "+p.catalog.EnvPrefix+"_TOKEN_FILE (over HTTP: from each request), never from a flag. A setting comes from its flag, else its variable, else the configuration file."),
-		kong.Vars{
-			"prefix": p.catalog.EnvPrefix, "config_default": displayConfigPath(p.catalog),
-			"config_keys": strings.Join(configKeys(p.catalog), ", "), "name": p.catalog.Server.Name,
-		},
-		kong.Writers(p.out, p.err),
-		kong.Exit(func(code int) { exit = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.Resolvers(file),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(p, file),
-	)
-	if err != nil {
-		panic(err) // the definition above is wrong
-	}
-	run, err := parser.Parse(p.args)
-	if exit >= 0 {
-		return exit // --help
-	}
-	if err != nil {
-		fmt.Fprintf(p.err, "%s: %v\nRun `%s --help` for the commands and their settings.\n", p.catalog.Server.Name, err, p.catalog.Server.Name)
-		return exitUsage
-	}
-	err = run.Run()
+	err := p.dispatch(ctx)
 	var wrong usageError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errSilent):
 		return exitFailure
-	case errors.As(err, &wrong):
-		fmt.Fprintf(p.err, "%s: %v\n", p.catalog.Server.Name, err)
-		return exitUsage
 	}
 	fmt.Fprintf(p.err, "%s: %v\n", p.catalog.Server.Name, err)
+	if errors.As(err, &wrong) {
+		return exitUsage
+	}
 	return exitFailure
+}
+
+func (p *process) dispatch(ctx context.Context) error {
+	name, args := "", p.args
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	if slices.Contains([]string{"--help", "-help", "-h", "help"}, name) {
+		p.usage()
+		return nil
+	}
+	i := slices.IndexFunc(commands, func(c *command) bool { return c.name == name })
+	if i < 0 {
+		var names []string
+		for _, c := range commands {
+			names = append(names, c.name)
+		}
+		if name == "" {
+			return usage("no command; expected one of %s (`%s --help` explains them)", strings.Join(names, ", "), p.catalog.Server.Name)
+		}
+		return usage("there is no command %q; expected one of %s", name, strings.Join(names, ", "))
+	}
+	cmd := commands[i]
+	file, args, err := p.loadConfig(args)
+	if err != nil {
+		return usageError{err}
+	}
+	s := newSettings(cmd.name, p.catalog.EnvPrefix, file)
+	run := cmd.setup(p, s)
+	positional, err := s.parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		p.usageOf(cmd, s)
+		return nil
+	}
+	if err != nil {
+		return usage("%w (`%s %s --help` lists the settings)", err, p.catalog.Server.Name, cmd.name)
+	}
+	if cmd.positional == "" && len(positional) > 0 {
+		return usage("%s takes no argument, but got %q", cmd.name, positional[0])
+	}
+	return run(ctx, positional)
 }
 
 // tuneCollector lets the heap grow to five times what is live before it is

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,13 +11,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/postern-mcp/postern/gateway"
 )
 
-// configFile is a configuration file, and the lowest source of a setting.
+// configFile is a configuration file, the lowest source of a setting.
 type configFile struct {
 	path    string // "" when there is none
 	values  map[string]any
@@ -40,8 +40,8 @@ func displayConfigPath(c *gateway.CatalogV1) string {
 	return path
 }
 
-// configKeys are the keys that stand for no flag: the defaults of arguments.
-func configKeys(c *gateway.CatalogV1) []string {
+// argumentKeys are the keys of the file that stand for no flag: the defaults of arguments.
+func argumentKeys(c *gateway.CatalogV1) []string {
 	var keys []string
 	for _, d := range c.Defaults {
 		keys = append(keys, d.ConfigKey)
@@ -49,19 +49,24 @@ func configKeys(c *gateway.CatalogV1) []string {
 	return keys
 }
 
-// loadConfig reads the configuration file. Its place is needed before the
-// command line is parsed, so the flag is looked for here.
-func (p *process) loadConfig() (*configFile, error) {
+// loadConfig takes --config out of the arguments and reads the file: its place
+// must be known before the other settings are parsed.
+func (p *process) loadConfig(args []string) (*configFile, []string, error) {
 	f := &configFile{catalog: p.catalog, path: os.Getenv(p.catalog.EnvPrefix + "_CONFIG")}
-	for i, arg := range p.args {
-		if arg == "--" {
-			break
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		name, value, ok := strings.Cut(args[i], "=")
+		if name != "--config" && name != "-config" {
+			continue
 		}
-		if value, ok := strings.CutPrefix(arg, "--config="); ok {
-			f.path = value
-		} else if arg == "--config" && i+1 < len(p.args) {
-			f.path = p.args[i+1]
+		n := 1
+		if !ok {
+			if i+1 == len(args) {
+				return nil, nil, errors.New("--config needs a file")
+			}
+			value, n = args[i+1], 2
 		}
+		f.path, args = value, slices.Delete(slices.Clone(args), i, i+n)
+		i--
 	}
 	named := f.path != ""
 	if !named {
@@ -70,32 +75,34 @@ func (p *process) loadConfig() (*configFile, error) {
 	data, err := os.ReadFile(f.path)
 	if !named && (f.path == "" || errors.Is(err, fs.ErrNotExist)) {
 		f.path = ""
-		return f, nil
+		return f, args, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
+		return nil, nil, fmt.Errorf("read the configuration: %w", err)
 	}
 	if err := yaml.Unmarshal(data, &f.values); err != nil {
-		return nil, fmt.Errorf("the configuration %s is not a YAML mapping of settings: %w", f.path, err)
+		return nil, nil, fmt.Errorf("the configuration %s is not a YAML mapping of settings: %w", f.path, err)
 	}
-	return f, nil
+	return f, args, f.check()
 }
 
-// Validate implements [kong.Resolver]: a key that means nothing is an error,
-// because it would otherwise be a setting that silently does nothing.
-func (f *configFile) Validate(app *kong.Application) error {
-	known := configKeys(f.catalog)
-	_ = kong.Visit(app, func(v kong.Visitable, next kong.Next) error {
-		if flag, ok := v.(*kong.Flag); ok && settable(flag) {
-			known = append(known, configKey(flag))
+// check refuses a key that means nothing: it would otherwise be a setting that
+// silently does nothing.
+func (f *configFile) check() error {
+	known := argumentKeys(f.catalog)
+	for _, cmd := range commands {
+		s := newSettings(cmd.name, f.catalog.EnvPrefix, f)
+		cmd.setup(&process{catalog: f.catalog}, s)
+		for _, r := range s.rows {
+			if !r.flagOnly && !slices.Contains(known, r.key()) {
+				known = append(known, r.key())
+			}
 		}
-		return next(nil)
-	})
+	}
 	slices.Sort(known)
-	known = slices.Compact(known)
 	for key := range f.values {
 		if key == "token" {
-			return fmt.Errorf("%s: it must hold no token; use %[2]s_TOKEN or %[2]s_TOKEN_FILE", f.path, f.catalog.EnvPrefix)
+			return fmt.Errorf("%s must hold no token; use %[2]s_TOKEN, or %[2]s_TOKEN_FILE and token_file", f.path, f.catalog.EnvPrefix)
 		}
 		if !slices.Contains(known, key) {
 			return fmt.Errorf("%s: unknown setting %q; known are %s", f.path, key, strings.Join(known, ", "))
@@ -104,103 +111,79 @@ func (f *configFile) Validate(app *kong.Application) error {
 	return nil
 }
 
-// Resolve implements [kong.Resolver].
-func (f *configFile) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	for _, name := range flag.Envs {
-		if _, set := os.LookupEnv(name); set {
-			return nil, nil // the environment comes first
-		}
-	}
-	if !settable(flag) {
-		return nil, nil
-	}
-	switch v := f.values[configKey(flag)].(type) {
+// value is a setting's text in the file.
+func (f *configFile) value(key string) (string, bool) {
+	switch v := f.values[key].(type) {
 	case nil:
-		return nil, nil
+		return "", false
 	case []any:
 		parts := make([]string, len(v))
 		for i := range v {
 			parts[i] = fmt.Sprint(v[i])
 		}
-		return strings.Join(parts, ","), nil
+		return strings.Join(parts, ","), true
 	default:
-		return fmt.Sprint(v), nil
+		return fmt.Sprint(v), true
 	}
 }
 
-// settable are the flags that configure the gateway rather than one command.
-func settable(flag *kong.Flag) bool { return len(flag.Envs) > 0 && flag.Name != "config" }
-
-func configKey(flag *kong.Flag) string { return strings.ReplaceAll(flag.Name, "-", "_") }
+// argument is the default of one argument and where it comes from, or "".
+func (f *configFile) argument(d *gateway.DefaultV1) (value, source string, err error) {
+	if v := os.Getenv(d.Env); v != "" {
+		return v, "environment", nil
+	}
+	switch v := f.values[d.ConfigKey].(type) {
+	case nil:
+		return "", "", nil
+	case string:
+		return v, f.path, nil
+	default:
+		return "", "", usage("%s: %s is %v; expected text (quote it)", f.path, d.ConfigKey, v)
+	}
+}
 
 // defaults are the values that environment and file give for arguments.
 func (f *configFile) defaults() (map[string]string, error) {
 	out := map[string]string{}
-	for _, d := range f.catalog.Defaults {
-		if v := os.Getenv(d.Env); v != "" {
-			out[d.Argument] = v
-			continue
+	for i := range f.catalog.Defaults {
+		d := &f.catalog.Defaults[i]
+		value, _, err := f.argument(d)
+		if err != nil {
+			return nil, err
 		}
-		switch v := f.values[d.ConfigKey].(type) {
-		case nil:
-		case string:
-			out[d.Argument] = v
-		default:
-			return nil, usage("%s: %s is %v; expected text (quote it)", f.path, d.ConfigKey, v)
+		if value != "" {
+			out[d.Argument] = value
 		}
 	}
 	return out, nil
 }
 
-// configCommand prints the settings in effect.
-type configCommand struct {
-	Upstream upstreamFlags `embed:""`
-	Token    tokenFlags    `embed:""`
-	HTTP     httpFlags     `embed:""`
-}
-
-// Run prints one row per setting with its value and source.
-func (c *configCommand) Run(p *process, f *configFile, ctx *kong.Context) error {
-	w := tabwriter.NewWriter(p.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "SETTING\tVALUE\tFROM\tVARIABLE")
-	for _, flag := range ctx.Flags() {
-		if settable(flag) {
-			fmt.Fprintf(w, "%s\t%v\t%s\t%s\n", configKey(flag), orDash(fmt.Sprint(ctx.FlagValue(flag))), f.source(ctx, flag), flag.Envs[0])
+// config prints one row per setting with its value and source.
+func config(p *process, s *settings) action {
+	upstreamSettings(s)
+	tokenSettings(s)
+	httpSettings(s)
+	return func(context.Context, []string) error {
+		w := tabwriter.NewWriter(p.out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "SETTING\tVALUE\tFROM\tVARIABLE")
+		for _, r := range s.rows {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.key(), orDash(r.flag.Value.String()), r.source, s.variable(r))
 		}
-	}
-	for _, d := range f.catalog.Defaults {
-		value, from := os.Getenv(d.Env), "environment"
-		if value == "" {
-			value, from = fmt.Sprint(f.values[d.ConfigKey]), f.path
+		for i := range p.catalog.Defaults {
+			d := &p.catalog.Defaults[i]
+			value, source, err := s.file.argument(d)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", d.ConfigKey, orDash(value), orDash(source), d.Env)
 		}
-		if value == "" || value == "<nil>" {
-			value, from = "-", "-"
+		state, source := "not set", "-"
+		if os.Getenv(p.catalog.EnvPrefix+"_TOKEN") != "" {
+			state, source = "set", "environment"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", d.ConfigKey, value, from, d.Env)
+		fmt.Fprintf(w, "token\t%s\t%s\t%s_TOKEN\n", state, source, p.catalog.EnvPrefix)
+		return w.Flush()
 	}
-	state, from := "not set", "-"
-	if os.Getenv(p.catalog.EnvPrefix+"_TOKEN") != "" {
-		state, from = "set", "environment"
-	}
-	fmt.Fprintf(w, "token\t%s\t%s\t%s_TOKEN\n", state, from, p.catalog.EnvPrefix)
-	return w.Flush()
-}
-
-func (f *configFile) source(ctx *kong.Context, flag *kong.Flag) string {
-	for _, path := range ctx.Path {
-		if path.Flag == flag && !path.Resolved {
-			return "flag"
-		}
-	}
-	for _, name := range flag.Envs {
-		if _, set := os.LookupEnv(name); set {
-			return "environment"
-		}
-	}
-	if _, set := f.values[configKey(flag)]; set {
-		return f.path
-	}
-	return "default"
 }
 
 func orDash(s string) string {

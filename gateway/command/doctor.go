@@ -15,11 +15,6 @@ import (
 // expirySoon is when doctor begins to mention that a token runs out.
 const expirySoon = 7 * 24 * time.Hour
 
-type doctorCommand struct {
-	upstreamFlags
-	tokenFlags
-}
-
 // checkup is a table of findings.
 type checkup struct {
 	w      *tabwriter.Writer
@@ -37,30 +32,33 @@ func (c *checkup) fail(what, finding, todo string) {
 	fmt.Fprintf(c.w, "FAIL\t%s\t%s: %s\n", what, finding, todo)
 }
 
-// Run checks one thing after another and stops where nothing further can be known.
-func (c *doctorCommand) Run(ctx context.Context, p *process, file *configFile) error {
-	t := &checkup{w: tabwriter.NewWriter(p.out, 0, 8, 2, ' ', 0)}
-	c.examine(ctx, p, file, t)
-	if err := t.w.Flush(); err != nil {
-		return err
+// doctor checks one thing after another and stops where nothing further can be known.
+func doctor(p *process, s *settings) action {
+	up, tokenFile := upstreamSettings(s), tokenSettings(s)
+	return func(ctx context.Context, _ []string) error {
+		t := &checkup{w: tabwriter.NewWriter(p.out, 0, 8, 2, ' ', 0)}
+		*up.logLevel = "error"
+		examine(ctx, p, s.file, up, *tokenFile, t)
+		if err := t.w.Flush(); err != nil {
+			return err
+		}
+		if t.failed {
+			return errSilent
+		}
+		return nil
 	}
-	if t.failed {
-		return errSilent
-	}
-	return nil
 }
 
-func (c *doctorCommand) examine(ctx context.Context, p *process, file *configFile, t *checkup) {
+func examine(ctx context.Context, p *process, file *configFile, up *upstreamFlags, tokenFile string, t *checkup) {
 	prefix := p.catalog.EnvPrefix
-	c.LogLevel = "error"
-	g, closeGateway, err := c.open(p, file, c.logger(p.err))
+	g, closeGateway, err := up.open(p, file, up.logger(p.err))
 	if err != nil {
 		t.fail("configuration", "not usable", err.Error())
 		return
 	}
 	defer closeGateway()
 	t.ok("configuration", "the API is at "+g.BaseURL())
-	token, err := tokenSource(p.catalog, c.TokenFile)()
+	token, err := tokenSource(p.catalog, tokenFile)()
 	if err != nil {
 		t.fail("token", "none to send", err.Error())
 		return

@@ -1,8 +1,10 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -11,21 +13,25 @@ import (
 	"github.com/postern-mcp/postern/gateway"
 )
 
-type toolsCommand struct {
-	JSON     bool `name:"json" help:"Print the contract: every byte the tools publish."`
-	ReadOnly bool `env:"${prefix}_READ_ONLY" help:"Only the tools that a read-only gateway has."`
+// tools needs no API: the tools are part of the program.
+func tools(p *process, s *settings) action {
+	asJSON := s.on("json", "Print the contract: every byte the tools publish.")
+	readOnly := readOnlySetting(s)
+	s.flagOnly("json")
+	return func(context.Context, []string) error {
+		g := gateway.New(gateway.Options{Catalog: p.catalog, ReadOnly: *readOnly})
+		if *asJSON {
+			_, err := p.out.Write(g.ContractJSON())
+			return err
+		}
+		return printTools(p.out, g.Tools())
+	}
 }
 
-// Run needs no API: the tools are part of the program.
-func (c *toolsCommand) Run(p *process) error {
-	g := gateway.New(gateway.Options{Catalog: p.catalog, ReadOnly: c.ReadOnly})
-	if c.JSON {
-		_, err := p.out.Write(g.ContractJSON())
-		return err
-	}
-	w := tabwriter.NewWriter(p.out, 0, 8, 2, ' ', 0)
+func printTools(out io.Writer, tools []*gateway.Tool) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "TOOL\tARGUMENTS (* required)\tKIND\tTITLE")
-	for _, t := range g.Tools() {
+	for _, t := range tools {
 		var args []string
 		for _, a := range t.Args {
 			name := a.Name
@@ -57,13 +63,13 @@ func kind(t *gateway.Tool) string {
 	return "writes"
 }
 
-type versionCommand struct{}
-
-// Run prints one line per version.
-func (versionCommand) Run(p *process) error {
-	_, err := fmt.Fprintf(p.out, "%s %s\ncontract %s\n%s %s/%s\n", p.catalog.Server.Name, version(), p.catalog.ContractVersion,
-		runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
+// versions prints one line per version.
+func versions(p *process, _ *settings) action {
+	return func(context.Context, []string) error {
+		_, err := fmt.Fprintf(p.out, "%s %s\ncontract %s\n%s %s/%s\n", p.catalog.Server.Name, version(), p.catalog.ContractVersion,
+			runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return err
+	}
 }
 
 // buildVersion is set by the linker for a release build.

@@ -15,26 +15,41 @@ import (
 
 // upstreamFlags are the settings of every command that talks to the API.
 type upstreamFlags struct {
-	APIURL                string        `name:"api-url" env:"${prefix}_API_URL" placeholder:"URL" help:"URL of the API, such as https://api.example.com."`
-	Timeout               time.Duration `env:"${prefix}_TIMEOUT" default:"30s" help:"Longest time a call may take, retries included."`
-	MaxResponseBytes      int64         `env:"${prefix}_MAX_RESPONSE_BYTES" default:"1048576" help:"Largest answer that is passed on."`
-	ReadOnly              bool          `env:"${prefix}_READ_ONLY" help:"Hide and refuse every tool that is not read-only."`
-	AllowInsecureUpstream bool          `env:"${prefix}_ALLOW_INSECURE_UPSTREAM" help:"Allow http:// to a host that is not this machine; tokens then cross the network in clear."`
-	LogLevel              string        `env:"${prefix}_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Lowest level to log (${enum}); info is one line per call."`
-	LogFormat             string        `env:"${prefix}_LOG_FORMAT" default:"text" enum:"text,json" help:"Format of the log on standard error (${enum})."`
+	apiURL              *string
+	timeout             *time.Duration
+	maxResponseBytes    *int64
+	readOnly            *bool
+	insecure            *bool
+	logLevel, logFormat *string
 }
 
-// tokenFlags are the settings of a command whose token is its own.
-type tokenFlags struct {
-	TokenFile string `env:"${prefix}_TOKEN_FILE" placeholder:"FILE" help:"File that holds the token; read again when it changes."`
+func upstreamSettings(s *settings) *upstreamFlags {
+	return &upstreamFlags{
+		apiURL:           s.text("api-url", "", "URL", "URL of the API, such as https://api.example.com."),
+		timeout:          s.duration("timeout", 30*time.Second, "Longest time a call may take, retries included."),
+		maxResponseBytes: s.size("max-response-bytes", 1<<20, "Largest answer that is passed on."),
+		readOnly:         readOnlySetting(s),
+		insecure:         s.on("allow-insecure-upstream", "Allow http:// to a host that is not this machine; tokens then cross the network in clear."),
+		logLevel:         s.choice("log-level", "info", []string{"debug", "info", "warn", "error"}, "Lowest level to log; info is one line per call."),
+		logFormat:        s.choice("log-format", "text", []string{"text", "json"}, "Format of the log on standard error."),
+	}
+}
+
+func readOnlySetting(s *settings) *bool {
+	return s.on("read-only", "Hide and refuse every tool that is not read-only.")
+}
+
+// tokenSettings are those of a command whose token is its own.
+func tokenSettings(s *settings) (file *string) {
+	return s.text("token-file", "", "FILE", "File that holds the token; read again when it changes.")
 }
 
 // logger writes to standard error: standard output is the protocol's.
 func (f *upstreamFlags) logger(w io.Writer) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(f.LogLevel)) // one of the enumerated
+	_ = level.UnmarshalText([]byte(*f.logLevel)) // one of the enumerated
 	o := &slog.HandlerOptions{Level: level}
-	if f.LogFormat == "json" {
+	if *f.logFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, o))
 	}
 	return slog.New(slog.NewTextHandler(w, o))
@@ -50,17 +65,17 @@ func (f *upstreamFlags) open(p *process, file *configFile, log *slog.Logger) (*g
 	if err != nil {
 		return nil, nil, err
 	}
-	if f.Timeout <= 0 || f.MaxResponseBytes <= 0 {
+	if *f.timeout <= 0 || *f.maxResponseBytes <= 0 {
 		return nil, nil, usage("timeout and max-response-bytes must be greater than 0")
 	}
 	up, err := transport.New(transport.Config{
 		BaseURL: base, UserAgent: p.catalog.Server.Name + "/" + version(),
-		Timeout: f.Timeout, MaxResponseBytes: f.MaxResponseBytes, Logger: log,
+		Timeout: *f.timeout, MaxResponseBytes: *f.maxResponseBytes, Logger: log,
 	})
 	if err != nil {
 		return nil, nil, usage("%s_API_URL: %v", p.catalog.EnvPrefix, err)
 	}
-	g := gateway.New(gateway.Options{Catalog: p.catalog, Upstream: up, ReadOnly: f.ReadOnly, Defaults: defaults, Logger: log})
+	g := gateway.New(gateway.Options{Catalog: p.catalog, Upstream: up, ReadOnly: *f.readOnly, Defaults: defaults, Logger: log})
 	return g, up.Close, nil
 }
 
@@ -68,14 +83,14 @@ func (f *upstreamFlags) open(p *process, file *configFile, log *slog.Logger) (*g
 // repeat the URL, which may hold a password.
 func (f *upstreamFlags) baseURL(c *gateway.CatalogV1) (*url.URL, error) {
 	name := c.EnvPrefix + "_API_URL"
-	if f.APIURL == "" {
+	if *f.apiURL == "" {
 		return nil, usage("the API's URL is not set: set %s (or --api-url, or api_url in the configuration file), for example %s=https://api.example.com", name, name)
 	}
-	u, err := url.Parse(f.APIURL)
+	u, err := url.Parse(*f.apiURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, usage("%s is not a URL; expected http:// or https:// and a host, for example https://api.example.com", name)
 	}
-	if u.Scheme == "http" && !isLoopback(u.Hostname()) && !f.AllowInsecureUpstream {
+	if u.Scheme == "http" && !isLoopback(u.Hostname()) && !*f.insecure {
 		return nil, usage("%s is plain http to another machine, which would send tokens in clear: use https, or allow it with --allow-insecure-upstream", name)
 	}
 	return u.JoinPath("/", c.BasePath), nil

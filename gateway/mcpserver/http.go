@@ -9,10 +9,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/postern-mcp/postern/apiclient/transport"
@@ -23,7 +26,7 @@ import (
 
 // HTTPOptions configure [Server.ServeHTTP].
 type HTTPOptions struct {
-	// AllowedHosts are the Host values accepted besides loopback ones, without port.
+	// AllowedHosts are the Host values accepted besides loopback ones, on any port.
 	AllowedHosts []string
 	// AllowedOrigins are the Origin values accepted besides loopback ones, as
 	// scheme://host[:port].
@@ -57,8 +60,8 @@ func (h *Handler) Drain() { h.draining.Store(true) }
 // replicas scale behind any load balancer.
 //
 // A request passes these in order, each with an outcome of its own: who may
-// connect (403), Host and Origin (403), the bearer (401), the size (413), the
-// rate (429), and then the SDK.
+// connect (403), Host and Origin (403), the method (405), the bearer (401), the
+// size (413), the syntax (400), the rate (429), and then the SDK.
 func (s *Server) Handler(o HTTPOptions) *Handler {
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = 4 << 20
@@ -73,6 +76,7 @@ func (s *Server) Handler(o HTTPOptions) *Handler {
 			MaxRequestBodyBytes:        o.MaxRequestBytes,
 		}),
 		options: o,
+		proxies: unmapped(o.TrustedProxies),
 		realm:   s.gateway.Catalog().Server.Name,
 		limits:  newRateLimits(o.RateLimit, o.GlobalRateLimit),
 	}
@@ -98,22 +102,25 @@ func writePlain(w http.ResponseWriter, status int, text string) {
 type guard struct {
 	next    http.Handler
 	options HTTPOptions
+	proxies []netip.Prefix
 	realm   string
 	limits  *rateLimits
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if g.options.PlainRemote && !trusted(r.RemoteAddr, g.options.TrustedProxies) {
+	if g.options.PlainRemote && !trusted(r.RemoteAddr, g.proxies) {
 		writePlain(w, http.StatusForbidden, "plain HTTP is accepted from the trusted proxies only (--trusted-proxy)")
 		return
 	}
-	if !allowed(hostOnly(r.Host), g.options.AllowedHosts) {
+	if !allowedHost(r.Host, g.options.AllowedHosts) {
 		writePlain(w, http.StatusForbidden, "this Host is not allowed; --allow-host adds one")
 		return
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && !allowedOrigin(origin, g.options.AllowedOrigins) {
-		writePlain(w, http.StatusForbidden, "this Origin is not allowed; --allow-origin adds one")
-		return
+	for _, origin := range r.Header.Values("Origin") {
+		if !allowedOrigin(origin, g.options.AllowedOrigins) {
+			writePlain(w, http.StatusForbidden, "this Origin is not allowed; --allow-origin adds one")
+			return
+		}
 	}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -122,7 +129,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	token, err := bearer(r.Header)
 	if err != nil {
-		g.challenge(w, r, err)
+		g.challenge(w, err)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxRequestBytes))
@@ -135,9 +142,19 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writePlain(w, http.StatusBadRequest, "the request's body could not be read")
 		return
 	}
-	if wait, whose := g.limits.take(token, countCalls(body)); wait > 0 {
-		w.Header().Set("Retry-After", retryAfter(wait))
-		writeEnvelope(w, http.StatusTooManyRequests, rateLimited(whose, wait))
+	calls, err := countCalls(body)
+	if err != nil {
+		writeJSON(w, http.StatusBadRequest, errorMessage(nil, jsonrpc.CodeParseError, "the body is not a JSON-RPC message"))
+		return
+	}
+	if refusal := g.limits.take(token, calls, time.Now()); refusal != nil {
+		status := http.StatusTooManyRequests
+		if refusal.RetryAfterSeconds > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(refusal.RetryAfterSeconds))
+		} else {
+			status = http.StatusBadRequest // to come again is of no use
+		}
+		writeJSON(w, status, refusal.Envelope())
 		return
 	}
 	g.forward(w, r, token, body)
@@ -178,49 +195,55 @@ func bearer(h http.Header) (transport.Token, error) {
 	return transport.NewToken(strings.TrimLeft(value, " "))
 }
 
-// challenge answers a missing or malformed bearer (RFC 6750, section 3).
-func (g *guard) challenge(w http.ResponseWriter, r *http.Request, err error) {
-	challenge := `Bearer realm="` + g.realm + `"`
-	if r.Header.Get("Authorization") != "" {
+// challenge answers a missing or malformed bearer (RFC 6750, section 3): a request
+// without one, or with another scheme, is not told that its token is wrong.
+func (g *guard) challenge(w http.ResponseWriter, err error) {
+	challenge := "Bearer realm=" + strconv.QuoteToASCII(g.realm)
+	if !errors.Is(err, errNoBearer) {
 		challenge += `, error="invalid_token"`
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
 	e := apierrors.New(apierrors.Unauthorized, err.Error())
 	e.Status = http.StatusUnauthorized
-	writeEnvelope(w, http.StatusUnauthorized, e)
+	writeJSON(w, http.StatusUnauthorized, e.Envelope())
 }
 
-func writeEnvelope(w http.ResponseWriter, status int, e *apierrors.Error) {
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(e.Envelope())
+	_, _ = w.Write(body)
 }
 
 // countCalls counts the tools/call requests in a body, in a batch as well. It
 // reads exact names only, as the SDK does, and of a repeated member any value,
-// so that no spelling is counted as less than the SDK may take it for.
-func countCalls(body []byte) int {
-	calls, isCall := 0, false
-	one := func(key string, value []byte) bool {
+// so that no spelling is counted as less than the SDK may take it for. What it
+// cannot read is an error, because the SDK's reader is more lenient in places.
+func countCalls(body []byte) (calls int, err error) {
+	isCall := false
+	member := func(key string, value []byte) bool {
 		if key == "method" {
 			method, _ := schema.String(value)
 			isCall = isCall || method == "tools/call"
 		}
 		return true
 	}
-	count := func(message []byte) bool {
+	count := func(message []byte) error {
 		isCall = false
-		if _ = schema.SplitObject(message, one); isCall {
+		err := schema.SplitObject(message, member)
+		if isCall {
 			calls++
 		}
-		return true
+		return err
 	}
-	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
-		_ = schema.SplitArray(body, count)
-	} else {
-		count(body)
+	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' {
+		err = count(body)
+		return calls, err
 	}
-	return calls
+	splitErr := schema.SplitArray(body, func(message []byte) bool {
+		err = count(message)
+		return err == nil
+	})
+	return calls, errors.Join(err, splitErr)
 }
 
 func acceptsJSON(values []string) bool {
@@ -239,26 +262,29 @@ func acceptsJSON(values []string) bool {
 	return false
 }
 
-// hostOnly is a Host header without its port.
+// hostOnly is the name or address of a host with or without a port, "" if it is
+// neither. The dot that ends an absolute name is left out.
 func hostOnly(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		return h
-	}
-	return strings.Trim(host, "[]")
-}
-
-// allowed reports a loopback name or one of the list. Loopback names are safe
-// from DNS rebinding: a page cannot make a browser send one for its own domain.
-func allowed(host string, list []string) bool {
-	if isLoopback(host) {
-		return true
-	}
-	for _, a := range list {
-		if strings.EqualFold(host, a) {
-			return true
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		if strings.Trim(port, "0123456789") != "" {
+			return ""
+		}
+		host = name
+	} else if inner, ok := strings.CutPrefix(host, "["); ok {
+		if host, ok = strings.CutSuffix(inner, "]"); !ok {
+			return ""
 		}
 	}
-	return false
+	return strings.TrimSuffix(host, ".")
+}
+
+// allowedHost reports a loopback host or one of the list. Loopback names are safe
+// from DNS rebinding: a page cannot make a browser send one for its own domain.
+func allowedHost(host string, list []string) bool {
+	name := hostOnly(host)
+	return name != "" && (isLoopback(name) || slices.ContainsFunc(list, func(a string) bool {
+		return strings.EqualFold(name, hostOnly(a))
+	}))
 }
 
 func isLoopback(host string) bool {
@@ -266,7 +292,7 @@ func isLoopback(host string) bool {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
+	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // allowedOrigin reports an origin on a loopback host or one of the list (RFC 6454).
@@ -277,25 +303,30 @@ func allowedOrigin(origin string, list []string) bool {
 		}
 	}
 	scheme, host, ok := strings.Cut(origin, "://")
-	return ok && (scheme == "http" || scheme == "https") && isLoopback(hostOnly(host))
+	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")) && isLoopback(hostOnly(host))
 }
 
-// trusted reports a peer on this machine or among the proxies.
+// unmapped returns the prefixes with IPv4 addresses that are written as IPv6 ones
+// (RFC 4291, section 2.5.5.2) as what they are.
+func unmapped(prefixes []netip.Prefix) []netip.Prefix {
+	out := slices.Clone(prefixes)
+	for i, p := range out {
+		if p.Addr().Is4In6() && p.Bits() >= 96 {
+			out[i] = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+		}
+	}
+	return out
+}
+
+// trusted reports a peer on this machine or among the proxies. Nothing that a
+// request says of itself (X-Forwarded-For and the like) is asked.
 func trusted(remote string, proxies []netip.Prefix) bool {
 	addr, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return false
 	}
-	ip := addr.Addr().Unmap()
-	if ip.IsLoopback() {
-		return true
-	}
-	for _, p := range proxies {
-		if p.Contains(ip) {
-			return true
-		}
-	}
-	return false
+	ip := addr.Addr().Unmap().WithZone("")
+	return ip.IsLoopback() || slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
 // NewHTTPServer returns a server with the bounds that a gateway needs: nothing a

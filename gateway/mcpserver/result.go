@@ -4,30 +4,67 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/postern-mcp/postern/gateway"
 )
 
-// callResult is the SDK's result, into which the SDK writes what a revision
-// wants (_meta, resultType), with an isError that is explicit in both cases.
-type callResult struct{ *mcp.CallToolResult }
+// callResult is the SDK's result, into which the SDK writes the _meta that a
+// revision wants, without the one content block: that is put in when it is
+// encoded, because encoding/json would copy it once for each level it is nested in.
+type callResult struct {
+	*mcp.CallToolResult
+	result *gateway.Result
+	typed  bool
+}
 
-// newResult puts a result into exactly one content block.
-func newResult(r *gateway.Result) mcp.Result {
-	var c mcp.Content
-	switch {
-	case r.Err != nil:
-		c = &mcp.TextContent{Text: string(r.Err.Envelope())}
-	case r.MIMEType == "":
-		c = &mcp.TextContent{Text: string(r.Text)}
-	case isImage(r.MIMEType):
-		c = &mcp.ImageContent{Data: r.Data, MIMEType: r.MIMEType}
-	default:
-		c = &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "postern:answer", MIMEType: r.MIMEType, Blob: r.Data}}
+// hasResultType is the first revision whose results say that they are complete.
+const hasResultType = "2026-07-28"
+
+// newResult returns the answer to req, whose _meta names its revision from that one on.
+func newResult(req *mcp.CallToolRequest, r *gateway.Result) mcp.Result {
+	revision, _ := req.Params.Meta[mcp.MetaKeyProtocolVersion].(string)
+	return callResult{&mcp.CallToolResult{Content: []mcp.Content{}}, r, revision >= hasResultType}
+}
+
+// MarshalJSON puts the block where the SDK has an empty array, and adds isError,
+// which the SDK leaves out when it is false, and resultType, which it sets only
+// for tools that are registered with it.
+func (r callResult) MarshalJSON() ([]byte, error) {
+	before, after, err := around(r.CallToolResult, `"content":[`)
+	if err != nil {
+		return nil, err
 	}
-	return callResult{&mcp.CallToolResult{Content: []mcp.Content{c}, IsError: r.Err != nil}}
+	// What is quoted in JSON grows by a backslash for each quote.
+	b := make([]byte, 0, len(before)+len(after)+len(r.result.Text)*5/4+512)
+	b = append(b, before...)
+	if block := otherBlock(r.result); block == nil {
+		b = append(r.result.AppendText(append(b, `{"type":"text","text":`...)), '}')
+	} else {
+		encoded, err := json.Marshal(block)
+		if err != nil {
+			return nil, err
+		}
+		b = append(b, encoded...)
+	}
+	b = strconv.AppendBool(append(b, `],"isError":`...), r.result.Err != nil)
+	if r.typed {
+		b = append(b, `,"resultType":"complete"`...)
+	}
+	return append(b, after...), nil
+}
+
+// otherBlock is the block of an answer that is not text, else nil.
+func otherBlock(r *gateway.Result) mcp.Content {
+	switch {
+	case r.MIMEType == "":
+		return nil
+	case isImage(r.MIMEType):
+		return &mcp.ImageContent{Data: r.Data, MIMEType: r.MIMEType}
+	}
+	return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "postern:answer", MIMEType: r.MIMEType, Blob: r.Data}}
 }
 
 // isImage reports the types that clients show (MCP 2025-11-25, ImageContent).
@@ -39,15 +76,6 @@ func isImage(mimeType string) bool {
 	return false
 }
 
-// MarshalJSON adds the isError that the SDK leaves out when it is false.
-func (r callResult) MarshalJSON() ([]byte, error) {
-	b, err := json.Marshal(r.CallToolResult)
-	if err != nil || r.IsError {
-		return b, err
-	}
-	return append(b[:len(b)-1], `,"isError":false}`...), nil
-}
-
 // listResult is the SDK's result with the tools as the generator serialised them.
 type listResult struct {
 	*mcp.ListToolsResult
@@ -56,15 +84,28 @@ type listResult struct {
 
 // MarshalJSON puts the serialised tools where the SDK has an empty array.
 func (r *listResult) MarshalJSON() ([]byte, error) {
-	b, err := json.Marshal(r.ListToolsResult)
+	before, after, err := around(r.ListToolsResult, `"tools":[`)
 	if err != nil {
 		return nil, err
 	}
-	before, after, ok := bytes.Cut(b, []byte(`"tools":[]`))
-	if !ok {
-		return nil, errors.New("the SDK's list result has no empty tools array")
+	elements := r.tools[1 : len(r.tools)-1]
+	b := make([]byte, 0, len(before)+len(elements)+1+len(after))
+	b = append(append(b, before...), elements...)
+	return append(append(b, ']'), after...), nil
+}
+
+// around encodes one of the SDK's results, whose array is empty, and returns
+// what comes up to its first element and what follows it. What member names
+// cannot stand in a string, where its quotes would be escaped.
+func around(result any, member string) (before, after []byte, err error) {
+	b, err := json.Marshal(result)
+	if err != nil {
+		return nil, nil, err
 	}
-	out := make([]byte, 0, len(b)+len(r.tools))
-	out = append(append(out, before...), `"tools":`...)
-	return append(append(out, r.tools...), after...), nil
+	i := bytes.Index(b, []byte(member+"]"))
+	if i < 0 {
+		return nil, nil, errors.New("the SDK's result has no empty array " + member + "]")
+	}
+	i += len(member)
+	return b[:i], b[i+1:], nil
 }

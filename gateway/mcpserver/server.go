@@ -13,6 +13,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -103,7 +104,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Re
 	}
 	caller, refusal := p.caller()
 	if refusal != nil {
-		return newResult(&gateway.Result{Err: refusal}), nil
+		return newResult(req, s.gateway.Refuse(ctx, tool, refusal)), nil
 	}
 	if p.done != nil {
 		// The SDK ends a call with its HTTP request at one revision only.
@@ -112,7 +113,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Re
 		defer cancel()
 		defer context.AfterFunc(p.done, cancel)()
 	}
-	return newResult(s.gateway.Call(ctx, caller, tool, req.Params.Arguments)), nil
+	return newResult(req, s.gateway.Call(ctx, caller, tool, req.Params.Arguments)), nil
 }
 
 // listTools answers with the one page there is.
@@ -124,4 +125,13 @@ func (s *Server) listTools(req *mcp.ListToolsRequest) (mcp.Result, error) {
 		ListToolsResult: &mcp.ListToolsResult{Cacheable: mcp.Cacheable{CacheScope: "private"}, Tools: []*mcp.Tool{}},
 		tools:           s.gateway.ListJSON(),
 	}, nil
+}
+
+// errorMessage is an error response to the id, which is JSON; to null if it is nil.
+func errorMessage(id []byte, code int, message string) []byte {
+	if id == nil {
+		id = []byte("null")
+	}
+	text, _ := json.Marshal(message) // a string always encodes
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, text)
 }

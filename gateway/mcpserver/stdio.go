@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/postern-mcp/postern/apiclient/transport"
 	apierrors "github.com/postern-mcp/postern/errors"
 	"github.com/postern-mcp/postern/gateway"
+	"github.com/postern-mcp/postern/gateway/schema"
 )
 
 // StdioOptions configure [Server.ServeStdio].
@@ -37,6 +37,8 @@ type StdioOptions struct {
 // ends, ctx is done or output fails (MCP 2025-11-25, Transports, stdio). At the
 // end of input every request already read is still answered. It writes nothing
 // but JSON-RPC to out.
+//
+// A read of in that blocks outlives ServeStdio, as nothing can interrupt it.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o StdioOptions) error {
 	if o.MaxLine == 0 {
 		o.MaxLine = 4 << 20
@@ -44,10 +46,10 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
-	limit := newBucket(o.RateLimit)
+	limits := newRateLimits(0, o.RateLimit)
 	p := &peer{caller: func() (gateway.Caller, *apierrors.Error) {
-		if wait := limit.take(1, time.Now()); wait > 0 {
-			return gateway.Caller{}, rateLimited("this gateway", wait)
+		if refusal := limits.take(transport.Token{}, 1, time.Now()); refusal != nil {
+			return gateway.Caller{}, refusal
 		}
 		token, err := o.Token()
 		if err != nil {
@@ -61,9 +63,22 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, conn.endOfInput)
-	defer stop()
-	if err := session.Wait(); err != nil && !errors.Is(err, io.EOF) {
+	defer context.AfterFunc(ctx, conn.endOfInput)()
+	done := make(chan error, 1)
+	go func() { done <- session.Wait() }()
+	select {
+	case err = <-done:
+	case <-conn.ended:
+		// A peer that does not read its answers must not keep the process alive.
+		timer := time.NewTimer(o.Grace + time.Second)
+		defer timer.Stop()
+		select {
+		case err = <-done:
+		case <-timer.C:
+			err = errors.New("the last answers could not be written")
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("stdio: %w", err)
 	}
 	return nil
@@ -74,18 +89,21 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 // closed; this one answers such a line and waits for what is in flight.
 type lineConn struct {
 	lines  chan line
+	ended  chan struct{} // closed when no further line is to be read
 	closed chan struct{}
-	ended  chan struct{} // no further line is read
 	grace  time.Duration
 
-	closeOnce, endOnce sync.Once
+	endOnce, closeOnce sync.Once
+
+	queue []jsonrpc.Message // read, not yet returned; only Read touches it
 
 	mu       sync.Mutex
-	out      io.Writer
-	inFlight int
-	idle     chan struct{} // closed while nothing is in flight
-	batches  []*batch
-	queue    []jsonrpc.Message // read, not yet returned; only Read touches it
+	waiting  map[jsonrpc.ID]*batch // the requests not yet answered, with their batch if they have one
+	inFlight int                   // the requests whose answer is not yet written
+	idle     chan struct{}         // closed when inFlight gets to 0; nil until somebody waits for that
+
+	output sync.Mutex // held while a line is written, and never together with mu
+	out    io.Writer
 }
 
 // line is one line of input, or why it cannot be one.
@@ -95,19 +113,18 @@ type line struct {
 }
 
 // batch collects the answers to an array of requests (JSON-RPC 2.0, section 6),
-// which revisions before 2025-06-18 have.
+// which revision 2025-03-26 has.
 type batch struct {
-	pending []jsonrpc.ID
+	missing int
 	answers []json.RawMessage
 }
 
 func newLineConn(in io.Reader, out io.Writer, o StdioOptions) *lineConn {
 	c := &lineConn{
-		lines: make(chan line), closed: make(chan struct{}), ended: make(chan struct{}),
-		grace: o.Grace, out: out, idle: make(chan struct{}),
+		lines: make(chan line), ended: make(chan struct{}), closed: make(chan struct{}),
+		grace: o.Grace, waiting: map[jsonrpc.ID]*batch{}, out: out,
 	}
-	close(c.idle)
-	go c.read(bufio.NewReader(in), o.MaxLine)
+	go c.read(bufio.NewReaderSize(in, 64<<10), o.MaxLine)
 	return c
 }
 
@@ -117,11 +134,11 @@ func (c *lineConn) Connect(context.Context) (mcp.Connection, error) { return c, 
 // SessionID implements [mcp.Connection].
 func (c *lineConn) SessionID() string { return "" }
 
-// read feeds lines until input ends. A read that blocks for ever ends with the process.
-func (c *lineConn) read(in *bufio.Reader, max int) {
+// read feeds lines until input ends.
+func (c *lineConn) read(in *bufio.Reader, limit int) {
 	defer c.endOfInput()
 	for {
-		l, err := readLine(in, max)
+		l, err := readLine(in, limit)
 		if l.tooLong || len(bytes.TrimSpace(l.data)) > 0 {
 			select {
 			case c.lines <- l:
@@ -139,11 +156,11 @@ func (c *lineConn) read(in *bufio.Reader, max int) {
 
 // readLine reads up to a line feed; of a longer line it keeps nothing but reads
 // on to its end, so that the next line is found.
-func readLine(in *bufio.Reader, max int) (line, error) {
+func readLine(in *bufio.Reader, limit int) (line, error) {
 	var l line
 	for {
 		part, err := in.ReadSlice('\n')
-		if len(l.data)+len(part) > max {
+		if len(l.data)+len(part) > limit {
 			l.data, l.tooLong = nil, true
 		}
 		if !l.tooLong {
@@ -159,7 +176,7 @@ func (c *lineConn) endOfInput() { c.endOnce.Do(func() { close(c.ended) }) }
 
 // Read implements [mcp.Connection]. It reports the end of input once everything
 // read has been answered or the grace time is over: the SDK cancels what is in
-// flight when it sees the end.
+// flight when it sees the end, and writes no answer afterwards.
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		if len(c.queue) > 0 {
@@ -173,7 +190,8 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				return nil, err
 			}
 		case <-c.ended:
-			return nil, c.drain(ctx)
+			c.drain(ctx)
+			return nil, io.EOF
 		case <-c.closed:
 			return nil, io.EOF
 		case <-ctx.Done():
@@ -182,19 +200,23 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-func (c *lineConn) drain(ctx context.Context) error {
+// drain waits until everything read is answered, at most for the grace time.
+func (c *lineConn) drain(ctx context.Context) {
 	c.mu.Lock()
-	idle := c.idle
+	if c.inFlight == 0 {
+		c.mu.Unlock()
+		return
+	}
+	c.idle = make(chan struct{})
 	c.mu.Unlock()
 	timer := time.NewTimer(c.grace)
 	defer timer.Stop()
 	select {
-	case <-idle:
+	case <-c.idle:
 	case <-timer.C:
 	case <-c.closed:
 	case <-ctx.Done():
 	}
-	return io.EOF
 }
 
 // decode queues what a line holds, or answers that it holds nothing usable. Its
@@ -202,114 +224,146 @@ func (c *lineConn) drain(ctx context.Context) error {
 func (c *lineConn) decode(l line) error {
 	switch {
 	case l.tooLong:
-		return c.refuse(jsonrpc.CodeInvalidRequest, "the line is too long")
+		return c.writeLine(errorMessage(nil, jsonrpc.CodeInvalidRequest, "the line is too long"))
 	case !json.Valid(l.data):
-		return c.refuse(jsonrpc.CodeParseError, "the line is not valid JSON")
-	}
-	if bytes.TrimSpace(l.data)[0] != '[' {
-		m, err := jsonrpc.DecodeMessage(l.data)
-		if err != nil {
-			return c.refuse(jsonrpc.CodeInvalidRequest, "the line is not a JSON-RPC 2.0 message")
+		return c.writeLine(errorMessage(nil, jsonrpc.CodeParseError, "the line is not valid JSON"))
+	case bytes.TrimSpace(l.data)[0] != '[':
+		if refusal := c.accept(l.data, nil); refusal != nil {
+			return c.writeLine(refusal)
 		}
-		c.accept(m, nil)
 		return nil
 	}
-	var raw []json.RawMessage
-	if err := json.Unmarshal(l.data, &raw); err != nil || len(raw) == 0 {
-		return c.refuse(jsonrpc.CodeInvalidRequest, "the line is an empty batch")
-	}
-	messages := make([]jsonrpc.Message, len(raw))
-	for i := range raw {
-		m, err := jsonrpc.DecodeMessage(raw[i])
-		if err != nil {
-			return c.refuse(jsonrpc.CodeInvalidRequest, fmt.Sprintf("element %d of the batch is not a JSON-RPC 2.0 message", i))
-		}
-		messages[i] = m
-	}
 	b := &batch{}
-	for _, m := range messages {
-		c.accept(m, b)
+	some := false
+	_ = schema.SplitArray(l.data, func(element []byte) bool { // it is valid
+		some = true
+		if refusal := c.accept(element, b); refusal != nil {
+			c.mu.Lock()
+			b.answers = append(b.answers, refusal)
+			c.mu.Unlock()
+		}
+		return true
+	})
+	if !some {
+		return c.writeLine(errorMessage(nil, jsonrpc.CodeInvalidRequest, "the batch is empty"))
+	}
+	// Nothing that was accepted can be answered yet: Read has not returned it.
+	if b.missing == 0 && len(b.answers) > 0 {
+		return c.writeLine(b.join())
 	}
 	return nil
 }
 
-// accept queues a message and counts it as in flight if it wants an answer.
-func (c *lineConn) accept(m jsonrpc.Message, b *batch) {
-	c.queue = append(c.queue, m)
-	r, ok := m.(*jsonrpc.Request)
-	if !ok || !r.IsCall() {
-		return
+// accept queues a message and notes it if it wants an answer. It returns the
+// answer to one that cannot be accepted.
+func (c *lineConn) accept(data []byte, b *batch) (refusal []byte) {
+	m, err := jsonrpc.DecodeMessage(data)
+	if err != nil {
+		return errorMessage(requestID(data), jsonrpc.CodeInvalidRequest, "this is not a JSON-RPC 2.0 message")
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inFlight++; c.inFlight == 1 {
-		c.idle = make(chan struct{})
-	}
-	if b != nil {
-		if len(b.pending) == 0 {
-			c.batches = append(c.batches, b)
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if _, twice := c.waiting[r.ID]; twice {
+			// The SDK would not answer it, and its id is another request's.
+			return errorMessage(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the id %.80q is in use by a request in flight", fmt.Sprint(r.ID.Raw())))
 		}
-		b.pending = append(b.pending, r.ID)
+		c.waiting[r.ID] = b
+		c.inFlight++
+		if b != nil {
+			b.missing++
+		}
 	}
+	c.queue = append(c.queue, m)
+	return nil
 }
 
-// refuse answers a line that is no message; it has no id to answer to.
-func (c *lineConn) refuse(code int, message string) error {
-	b := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`, code, message)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.writeLine(b)
+// requestID is the id of a request that cannot be decoded, nil if there is none:
+// with it the sender need not wait until it gives up.
+func requestID(data []byte) (id []byte) {
+	request := false
+	_ = schema.SplitObject(data, func(key string, value []byte) bool {
+		switch key {
+		case "method":
+			request = true
+		case "id":
+			id = value
+		}
+		return true
+	})
+	if !request || len(id) == 0 || id[0] == '{' || id[0] == '[' || id[0] == 't' || id[0] == 'f' {
+		return nil
+	}
+	return id
 }
 
 // Write implements [mcp.Connection].
 func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
-	if err != nil {
-		return fmt.Errorf("encode a message: %w", err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r, ok := m.(*jsonrpc.Response)
-	if !ok {
+	r, isResponse := m.(*jsonrpc.Response)
+	if !isResponse {
+		if err != nil {
+			return fmt.Errorf("encode a message: %w", err)
+		}
 		return c.writeLine(data)
 	}
-	defer c.answered()
-	if b := c.collect(r.ID, data); b != nil {
-		if len(b.pending) > 0 {
-			return nil
-		}
-		if data, err = json.Marshal(b.answers); err != nil {
-			return fmt.Errorf("encode a batch: %w", err)
-		}
+	if err != nil {
+		// The request must not stay in flight for ever, nor its sender in the dark.
+		id, _ := json.Marshal(r.ID.Raw()) // a string or a number always encodes
+		data, err = errorMessage(id, jsonrpc.CodeInternalError, "the answer could not be encoded"), nil
 	}
-	return c.writeLine(data)
+	data, known := c.collect(r.ID, data)
+	if data != nil {
+		err = c.writeLine(data)
+	}
+	if known {
+		c.answered()
+	}
+	return err
 }
 
-// collect adds an answer to the batch that waits for it, if one does.
-func (c *lineConn) collect(id jsonrpc.ID, data []byte) *batch {
-	for i, b := range c.batches {
-		if at := slices.Index(b.pending, id); at >= 0 {
-			b.pending = slices.Delete(b.pending, at, at+1)
-			b.answers = append(b.answers, data)
-			if len(b.pending) == 0 {
-				c.batches = slices.Delete(c.batches, i, i+1)
-			}
-			return b
-		}
+// collect takes the request with this id out of those that wait. It returns what
+// is to be written now: the answer, or all of a batch, or nil while others of the
+// batch are missing.
+func (c *lineConn) collect(id jsonrpc.ID, answer []byte) (data []byte, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, known := c.waiting[id]
+	delete(c.waiting, id)
+	if b == nil {
+		return answer, known
 	}
-	return nil
+	b.answers = append(b.answers, answer)
+	if b.missing--; b.missing > 0 {
+		return nil, true
+	}
+	return b.join(), true
 }
 
+// join is the batch's answers as an array.
+func (b *batch) join() []byte {
+	data := []byte{'['}
+	for i, answer := range b.answers {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = append(data, answer...)
+	}
+	return append(data, ']')
+}
+
+// answered notes that the answer to one request is written.
 func (c *lineConn) answered() {
-	if c.inFlight == 0 {
-		return
-	}
-	if c.inFlight--; c.inFlight == 0 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inFlight--; c.inFlight == 0 && c.idle != nil {
 		close(c.idle)
 	}
 }
 
 func (c *lineConn) writeLine(data []byte) error {
+	c.output.Lock()
+	defer c.output.Unlock()
 	_, err := c.out.Write(append(data, '\n'))
 	return err
 }
