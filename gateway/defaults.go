@@ -106,7 +106,7 @@ func (c *call) missing(d *DefaultV1) *apierrors.Error {
 // Candidates lists the values a caller can choose from for an argument with a
 // default, at most 50; none when they cannot be found quickly.
 func (g *Gateway) Candidates(ctx context.Context, caller Caller, d *DefaultV1) []string {
-	return g.candidates(ctx, caller, d, newRequestID())
+	return g.candidates(ctx, caller, d, NewRequestID())
 }
 
 func (g *Gateway) candidates(ctx context.Context, caller Caller, d *DefaultV1, requestID string) []string {

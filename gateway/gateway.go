@@ -117,19 +117,20 @@ func (g *Gateway) BaseURL() string { return g.upstream.BaseURL() }
 // handler panics. ctx cancels the request to the API.
 func (g *Gateway) Call(ctx context.Context, caller Caller, tool *Tool, arguments []byte) *Result {
 	start := time.Now()
-	c := call{gateway: g, ctx: ctx, caller: caller, tool: tool, requestID: newRequestID()}
+	c := call{gateway: g, ctx: ctx, caller: caller, tool: tool, requestID: NewRequestID()}
 	return c.finish(c.run(arguments), time.Since(start))
 }
 
 // Refuse is Call for a call that a way in refuses by itself, for want of a token
 // or because of its own limits: logged and answered like every other.
 func (g *Gateway) Refuse(ctx context.Context, tool *Tool, refusal *apierrors.Error) *Result {
-	c := call{gateway: g, ctx: ctx, tool: tool, requestID: newRequestID()}
+	c := call{gateway: g, ctx: ctx, tool: tool, requestID: NewRequestID()}
 	return c.finish(failure(refusal), 0)
 }
 
-// newRequestID makes up an id to find a call by. It need be unique, not secret.
-func newRequestID() string { return "rq_" + strconv.FormatUint(rand.Uint64(), 36) }
+// NewRequestID makes up an id to find a call or a refusal in the log by. It need be
+// unique, not secret.
+func NewRequestID() string { return "rq_" + strconv.FormatUint(rand.Uint64(), 36) }
 
 // call is the state of one tool call.
 type call struct {

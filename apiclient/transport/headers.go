@@ -11,6 +11,7 @@ import (
 func (u *Upstream) headers(op *Operation, in http.Header) (http.Header, error) {
 	out := make(http.Header, 4+len(op.Headers))
 	out["User-Agent"] = u.userAgent
+	out["Accept"] = preferJSON
 	for _, name := range [...]string{"Accept", "Content-Type"} {
 		if err := copyHeader(out, in, name); err != nil {
 			return nil, err
@@ -26,6 +27,10 @@ func (u *Upstream) headers(op *Operation, in http.Header) (http.Header, error) {
 	}
 	return out, nil
 }
+
+// preferJSON is what is asked for where the operation does not say (RFC 9110,
+// section 12.5.1): JSON passes untouched, anything else as what it is.
+var preferJSON = []string{"application/json, */*;q=0.5"}
 
 func copyHeader(out, in http.Header, name string) error {
 	values, ok := in[name]

@@ -2,6 +2,9 @@ package transport
 
 import "bytes"
 
+// maxBackslashes is a backslash in JSON quoted five times over.
+const maxBackslashes = 32
+
 const (
 	// minMasked is the shortest token that Mask looks for: replacing every "a"
 	// would destroy the answer and hide nothing.
@@ -13,7 +16,8 @@ const (
 
 // Mask replaces the token wherever b holds it, also when letters of it are
 // spelled as JSON (RFC 8259, section 7) or percent (RFC 3986, section 2.1)
-// escapes, by [redacted]. Without the token it returns b itself, at the cost
+// escapes, or as escapes of escapes in JSON that is quoted inside JSON, by
+// [redacted]. Without the token it returns b itself, at the cost
 // of a few vectorised scans.
 func (t Token) Mask(b []byte) []byte {
 	if t.IsZero() {
@@ -97,12 +101,23 @@ func unescape(b []byte, percent bool) (c byte, size int) {
 		if c, ok := unhex(b[1], b[2]); ok {
 			return c, 3
 		}
-	case b[0] == '\\' && len(b) >= 6 && b[1] == 'u' && b[2] == '0' && b[3] == '0':
-		if c, ok := unhex(b[4], b[5]); ok {
-			return c, 6
+	case b[0] == '\\':
+		// Quoting JSON once more doubles its backslashes, so a run of them
+		// spells the one that matters at some depth.
+		run := 1
+		for run < len(b) && run < maxBackslashes && b[run] == '\\' {
+			run++
 		}
-	case b[0] == '\\' && len(b) >= 2 && (b[1] == '/' || b[1] == '\\' || b[1] == '"'):
-		return b[1], 2
+		rest := b[run:]
+		if len(rest) >= 5 && rest[0] == 'u' && rest[1] == '0' && rest[2] == '0' {
+			if c, ok := unhex(rest[3], rest[4]); ok {
+				return c, run + 5
+			}
+		}
+		if len(rest) > 0 && (rest[0] == '/' || rest[0] == '"') {
+			return rest[0], run + 1
+		}
+		return '\\', run
 	}
 	return b[0], 1
 }

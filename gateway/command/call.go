@@ -45,7 +45,7 @@ func call(p *process, s *settings) action {
 		}
 		var caller gateway.Caller
 		if caller.Token, err = tokenSource(p.catalog, *tokenFile)(); err != nil {
-			return printResult(p.out, &gateway.Result{Err: apierrors.New(apierrors.Unauthorized, err.Error())})
+			return printResult(p.out, g.Refuse(ctx, tool, apierrors.New(apierrors.Unauthorized, err.Error())))
 		}
 		return printResult(p.out, g.Call(ctx, caller, tool, arguments))
 	}

@@ -121,6 +121,10 @@ func (p *process) dispatch(ctx context.Context) error {
 		if name == "" {
 			return usage("no command; expected one of %s (`%s --help` explains them)", strings.Join(names, ", "), p.catalog.Server.Name)
 		}
+		if strings.HasPrefix(name, "-") {
+			// Not repeated: somebody may have tried to pass a token.
+			return usage("the command comes first, then its settings; expected one of %s", strings.Join(names, ", "))
+		}
 		return usage("there is no command %q; expected one of %s", name, strings.Join(names, ", "))
 	}
 	cmd := commands[i]

@@ -113,9 +113,13 @@ func (f *httpFlags) run(ctx context.Context, p *process, file *configFile, up *u
 	case <-ctx.Done():
 	}
 	log.Info("stopping", slog.Duration("grace", *f.grace))
-	handler.Drain()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), *f.grace)
 	defer cancel()
+	// Until the last call is answered /readyz can still be asked.
+	select {
+	case <-handler.Drain():
+	case <-grace.Done():
+	}
 	if err := server.Shutdown(grace); err != nil {
 		_ = server.Close() // ends what the grace time was not enough for
 		log.Warn("requests were cut off", slog.Duration("grace", *f.grace))

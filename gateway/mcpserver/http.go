@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -45,15 +44,16 @@ type HTTPOptions struct {
 
 // Handler is the gateway over HTTP: POST /mcp, GET /healthz and GET /readyz.
 type Handler struct {
-	mux      *http.ServeMux
-	draining atomic.Bool
+	mux   *http.ServeMux
+	drain drain
 }
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// Drain makes /readyz say that no new requests should come.
-func (h *Handler) Drain() { h.draining.Store(true) }
+// Drain turns new requests away, which /readyz says to load balancers, and
+// returns a channel that is closed once no request is under way.
+func (h *Handler) Drain() <-chan struct{} { return h.drain.begin() }
 
 // Handler returns the gateway over Streamable HTTP (MCP 2025-11-25, Transports),
 // stateless and with JSON answers: nothing is kept between requests, so that
@@ -79,11 +79,13 @@ func (s *Server) Handler(o HTTPOptions) *Handler {
 		proxies: unmapped(o.TrustedProxies),
 		realm:   s.gateway.Catalog().Server.Name,
 		limits:  newRateLimits(o.RateLimit, o.GlobalRateLimit),
+		drain:   &h.drain,
+		log:     s.log,
 	}
 	h.mux.Handle("/mcp", guard)
 	h.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writePlain(w, http.StatusOK, "ok") })
 	h.mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if h.draining.Load() {
+		if h.drain.begun() {
 			writePlain(w, http.StatusServiceUnavailable, "shutting down")
 			return
 		}
@@ -105,22 +107,36 @@ type guard struct {
 	proxies []netip.Prefix
 	realm   string
 	limits  *rateLimits
+	drain   *drain
+	log     *slog.Logger
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !g.drain.enter() {
+		e := apierrors.New(apierrors.RateLimited, "this gateway is shutting down; another replica, or this one after its restart, will answer")
+		e.RetryAfterSeconds = 1
+		g.refuse(w, r, http.StatusServiceUnavailable, e)
+		return
+	}
+	defer g.drain.leave()
 	if g.options.PlainRemote && !trusted(r.RemoteAddr, g.proxies) {
-		writePlain(w, http.StatusForbidden, "plain HTTP is accepted from the trusted proxies only (--trusted-proxy)")
+		g.forbid(w, r, "plain HTTP is accepted from the trusted proxies only (--trusted-proxy)")
 		return
 	}
 	if !allowedHost(r.Host, g.options.AllowedHosts) {
-		writePlain(w, http.StatusForbidden, "this Host is not allowed; --allow-host adds one")
+		g.forbid(w, r, "this Host is not allowed; --allow-host adds one")
 		return
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		if !allowedOrigin(origin, g.options.AllowedOrigins) {
-			writePlain(w, http.StatusForbidden, "this Origin is not allowed; --allow-origin adds one")
+			g.forbid(w, r, "this Origin is not allowed; --allow-origin adds one")
 			return
 		}
+		allowBrowser(w.Header(), origin)
+	}
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+		w.WriteHeader(http.StatusNoContent)
+		return
 	}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -129,7 +145,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	token, err := bearer(r.Header)
 	if err != nil {
-		g.challenge(w, err)
+		g.challenge(w, r, err)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxRequestBytes))
@@ -149,12 +165,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if refusal := g.limits.take(token, calls, time.Now()); refusal != nil {
 		status := http.StatusTooManyRequests
-		if refusal.RetryAfterSeconds > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(refusal.RetryAfterSeconds))
-		} else {
+		if refusal.RetryAfterSeconds == 0 {
 			status = http.StatusBadRequest // to come again is of no use
 		}
-		writeJSON(w, status, refusal.Envelope())
+		g.refuse(w, r, status, refusal)
 		return
 	}
 	g.forward(w, r, token, body)
@@ -197,7 +211,7 @@ func bearer(h http.Header) (transport.Token, error) {
 
 // challenge answers a missing or malformed bearer (RFC 6750, section 3): a request
 // without one, or with another scheme, is not told that its token is wrong.
-func (g *guard) challenge(w http.ResponseWriter, err error) {
+func (g *guard) challenge(w http.ResponseWriter, r *http.Request, err error) {
 	challenge := "Bearer realm=" + strconv.QuoteToASCII(g.realm)
 	if !errors.Is(err, errNoBearer) {
 		challenge += `, error="invalid_token"`
@@ -205,7 +219,40 @@ func (g *guard) challenge(w http.ResponseWriter, err error) {
 	w.Header().Set("WWW-Authenticate", challenge)
 	e := apierrors.New(apierrors.Unauthorized, err.Error())
 	e.Status = http.StatusUnauthorized
-	writeJSON(w, http.StatusUnauthorized, e.Envelope())
+	g.refuse(w, r, http.StatusUnauthorized, e)
+}
+
+// refuse answers a request that gets no further with an envelope.
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, status int, e *apierrors.Error) {
+	if e.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfterSeconds))
+	}
+	e.RequestID = gateway.NewRequestID()
+	g.logRefusal(r, status, slog.String("code", string(e.Code)), slog.String("request_id", e.RequestID))
+	writeJSON(w, status, e.Envelope())
+}
+
+// forbid answers a request that must not come from where it comes from.
+func (g *guard) forbid(w http.ResponseWriter, r *http.Request, why string) {
+	g.logRefusal(r, http.StatusForbidden, slog.String("reason", why))
+	writePlain(w, http.StatusForbidden, why)
+}
+
+func (g *guard) logRefusal(r *http.Request, status int, attrs ...slog.Attr) {
+	attrs = append([]slog.Attr{slog.Int("status", status), slog.String("remote", r.RemoteAddr)}, attrs...)
+	g.log.LogAttrs(r.Context(), slog.LevelInfo, "refused", attrs...)
+}
+
+// allowBrowser lets a page of an allowed origin read the answer (Fetch Standard,
+// CORS protocol). Credentials are the bearer alone, which a page sets itself.
+func allowBrowser(h http.Header, origin string) {
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Allow-Methods", http.MethodPost)
+	// A wildcard does not cover Authorization.
+	h.Set("Access-Control-Allow-Headers", "Authorization, *")
+	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After")
+	h.Set("Access-Control-Max-Age", "600")
 }
 
 func writeJSON(w http.ResponseWriter, status int, body []byte) {

@@ -38,7 +38,7 @@ func echo() *gateway.CatalogV1 {
 	}
 	get := func(name string) gateway.ToolV1 {
 		return tool(name, func(ctx context.Context, client gateway.Client, a *gateway.Args) (*http.Response, error) {
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, client.Server+name+"?q="+url.QueryEscape(a.String("q")), nil)
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, client.Server+"/"+name+"?q="+url.QueryEscape(a.String("q")), nil)
 			if err != nil {
 				return nil, err
 			}

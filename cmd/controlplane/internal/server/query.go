@@ -10,17 +10,18 @@ import (
 	"github.com/postern-mcp/postern/cmd/controlplane/internal/problem"
 )
 
-var wholeNumber = regexp.MustCompile(`^[+-]?[0-9]+$`)
+var wholeNumber = regexp.MustCompile(`^([+-]?[0-9]+)(\.0+)?$`)
 
 // clamp reads a limit of any size; what lies outside 1 to most is moved there.
 func clamp(given *string, fallback, most int) (int, error) {
 	if given == nil {
 		return fallback, nil
 	}
-	if !wholeNumber.MatchString(*given) {
+	parts := wholeNumber.FindStringSubmatch(*given)
+	if parts == nil {
 		return 0, problem.Invalid(problem.Field{Pointer: "/limit", Detail: "must be an integer"})
 	}
-	n, _ := strconv.Atoi(*given) // of too many digits, the nearest int
+	n, _ := strconv.Atoi(parts[1]) // of too many digits, the nearest int
 	return max(1, min(n, most)), nil
 }
 
