@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/postern-mcp/postern/apiclient/encode"
 	"github.com/postern-mcp/postern/apiclient/transport"
 	apierrors "github.com/postern-mcp/postern/errors"
 	"github.com/postern-mcp/postern/gateway/schema"
@@ -21,6 +22,9 @@ type Args struct {
 	tool *ToolV1
 	// values are the raw values, parallel to the row's Args; nil when left out.
 	values [][]byte
+
+	body        []byte // nil when none is sent
+	contentType string
 }
 
 // arguments validates the raw arguments and splits them.
@@ -46,6 +50,9 @@ func (c *call) arguments(raw []byte) (*Args, *apierrors.Error) {
 		return nil, err
 	}
 	if err := a.checkPath(); err != nil {
+		return nil, err
+	}
+	if err := a.buildBody(); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -86,19 +93,21 @@ func (a *Args) String(name string) string {
 
 // OptionalString is String, and nil for an argument that was left out.
 func (a *Args) OptionalString(name string) *string {
+	raw := a.raw(name)
+	if raw == nil {
+		return nil
+	}
+	s := textOf(raw)
+	return &s
+}
+
+// raw is an argument's JSON, nil when it was left out.
+func (a *Args) raw(name string) []byte {
 	i := a.index(name)
 	if i < 0 {
 		panic("gateway: " + a.tool.Name + " has no argument " + name)
 	}
-	raw := a.values[i]
-	if raw == nil {
-		return nil
-	}
-	s, ok := schema.String(raw)
-	if !ok {
-		s = string(raw)
-	}
-	return &s
+	return a.values[i]
 }
 
 // object is the arguments as one JSON object.
@@ -116,33 +125,40 @@ func (a *Args) object() []byte {
 	return append(b, '}')
 }
 
+// JSON returns an argument as the JSON text it was given as.
+func (a *Args) JSON(name string) string { return string(a.raw(name)) }
+
+// OptionalJSON is JSON, and nil for an argument that was left out.
+func (a *Args) OptionalJSON(name string) *string {
+	raw := a.raw(name)
+	if raw == nil {
+		return nil
+	}
+	s := string(raw)
+	return &s
+}
+
+// Value returns an argument as what it was given as: a primitive value, a list or
+// an object. It is nil for one that was left out.
+func (a *Args) Value(name string) encode.Value {
+	if raw := a.raw(name); raw != nil {
+		return valueOf(raw)
+	}
+	return nil
+}
+
+// OptionalValue is Value.
+func (a *Args) OptionalValue(name string) encode.Value { return a.Value(name) }
+
 // ContentType is the media type of Body.
-func (a *Args) ContentType() string { return a.tool.Body.ContentType }
+func (a *Args) ContentType() string { return a.contentType }
 
 // Body returns the request's body, or an untyped nil when none is to be sent.
 func (a *Args) Body() io.Reader {
-	if a.tool.Body.Kind == WholeBody {
-		for i := range a.tool.Args {
-			if a.tool.Args[i].In == InBody && a.values[i] != nil {
-				return bytes.NewReader(a.values[i])
-			}
-		}
+	if a.body == nil {
 		return nil
 	}
-	b, some := []byte{'{'}, a.tool.Body.Required
-	for i := range a.tool.Args {
-		if arg := &a.tool.Args[i]; arg.In == InBody && a.values[i] != nil {
-			if len(b) > 1 {
-				b = append(b, ',')
-			}
-			b = append(appendKey(b, arg.Key), a.values[i]...)
-			some = true
-		}
-	}
-	if !some {
-		return nil
-	}
-	return bytes.NewReader(append(b, '}'))
+	return bytes.NewReader(a.body)
 }
 
 // checkPath refuses values that cannot stand in a path, where the pointer can

@@ -36,7 +36,7 @@ func things() gateway.ToolV1 {
 		gateway.ArgV1{Name: "nullable", Key: "nullable", In: gateway.InBody, SendNull: true},
 		gateway.ArgV1{Name: "list", Key: "li\"st", In: gateway.InBody},
 		gateway.ArgV1{Name: "na~me/x", Key: "x", In: gateway.InBody})
-	tool.Body = gateway.BodyV1{Kind: gateway.ObjectBody, ContentType: "application/merge-patch+json", Required: true}
+	tool.Body = gateway.BodyV1{Kind: gateway.ObjectBody, ContentTypes: []string{"application/merge-patch+json"}, Required: true}
 	return tool
 }
 
@@ -122,12 +122,12 @@ func TestBodies(t *testing.T) {
 	t.Parallel()
 	object := func(required bool) gateway.ToolV1 {
 		tool := row("t", http.MethodPost, "/t", `{"type":"object","properties":{"a":{}}}`, gateway.ArgV1{Name: "a", Key: "a", In: gateway.InBody})
-		tool.Body = gateway.BodyV1{Kind: gateway.ObjectBody, ContentType: "application/json", Required: required}
+		tool.Body = gateway.BodyV1{Kind: gateway.ObjectBody, ContentTypes: []string{"application/json"}, Required: required}
 		return tool
 	}
 	whole := func(required bool) gateway.ToolV1 {
 		tool := row("t", http.MethodPost, "/t", `{"type":"object","properties":{"body":{}}}`, gateway.ArgV1{Name: "body", Key: "body", In: gateway.InBody, Required: required})
-		tool.Body = gateway.BodyV1{Kind: gateway.WholeBody, ContentType: "application/json", Required: required}
+		tool.Body = gateway.BodyV1{Kind: gateway.WholeBody, ContentTypes: []string{"application/json"}, Required: required}
 		return tool
 	}
 	tests := []struct {
@@ -168,7 +168,7 @@ func TestBodyIsWhatWentIn(t *testing.T) {
 	upstream := newAPI(t, respond(204, "", ""))
 	args := []gateway.ArgV1{{Name: "a", Key: "a", In: gateway.InBody}, {Name: "b", Key: "b", In: gateway.InBody}, {Name: "c", Key: "c", In: gateway.InBody}}
 	tool := row("t", http.MethodPost, "/t", `{"type":"object","properties":{"a":{},"b":{},"c":{}}}`, args...)
-	tool.Body = gateway.BodyV1{Kind: gateway.ObjectBody, ContentType: "application/json", Required: true}
+	tool.Body = gateway.BodyV1{Kind: gateway.ObjectBody, ContentTypes: []string{"application/json"}, Required: true}
 	g := newGateway(t, upstream.URL, gateway.CatalogV1{Tools: []gateway.ToolV1{tool}})
 	who := caller(t)
 	rapid.Check(t, func(rt *rapid.T) {

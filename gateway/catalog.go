@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/postern-mcp/postern/apiclient/encode"
 	"github.com/postern-mcp/postern/apiclient/transport"
 	apierrors "github.com/postern-mcp/postern/errors"
 )
@@ -123,15 +124,28 @@ const (
 	InQuery
 	InHeader
 	InCookie
-	InBody // a property of the body, or the body itself
+	InBody        // a property of the body, or the body itself
+	InContentType // chooses the body's media type
 )
 
 // BodyV1 says how a body is made of arguments.
 type BodyV1 struct {
-	Kind        BodyKind
-	ContentType string
+	Kind BodyKind
+	// ContentTypes are the media types to choose from, the default first.
+	ContentTypes []string
+	// Parts are the fields of a form that are not written in the default way.
+	Parts []PartV1
 	// Required bodies are sent even when no argument belongs to them.
 	Required bool
+}
+
+// PartV1 is one field of a form (OpenAPI 3.1, Encoding Object).
+type PartV1 struct {
+	Key         string
+	Style       encode.Style // of a field in a urlencoded form
+	Explode     bool
+	ContentType string // of a part in a multipart form; "" follows the value
+	File        bool   // base64 in the argument, bytes in the form
 }
 
 // BodyKind is how arguments become a body.

@@ -80,7 +80,7 @@ func (c *Client) {{.OperationId}}(ctx context.Context{{genParamArgs .PathParams}
 	r.Literal({{printf "%q" .}})
 	{{- end}}
 	{{- range .PathParams}}
-	r.{{template "write" .}}{{.GoVariableName}}))
+	r.{{template "write" .}}{{.GoVariableName}}{{template "close" .}})
 	{{- with index .Spec.Extensions "x-after"}}
 	r.Literal({{printf "%q" .}})
 	{{- end}}
@@ -89,12 +89,12 @@ func (c *Client) {{.OperationId}}(ctx context.Context{{genParamArgs .PathParams}
 	r.QueryString({{printf "%q" .}})
 	{{- end}}
 	{{- range .Params}}
-	{{- if .HasOptionalPointer}}
+	{{- if or .HasOptionalPointer (not .Required)}}
 	if params.{{.GoName}} != nil {
-		r.{{template "write" .}}*params.{{.GoName}}))
+		r.{{template "write" .}}{{if .HasOptionalPointer}}*{{end}}params.{{.GoName}}{{template "close" .}})
 	}
 	{{- else}}
-	r.{{template "write" .}}params.{{.GoName}}))
+	r.{{template "write" .}}params.{{.GoName}}{{template "close" .}})
 	{{- end}}
 	{{- end}}
 	req, err := r.{{if .HasBody}}BuildWithBody{{else}}Build{{end}}(ctx, {{.Method | httpMethodConstant}}{{if .HasBody}}, contentType, body{{end}})
@@ -104,7 +104,8 @@ func (c *Client) {{.OperationId}}(ctx context.Context{{genParamArgs .PathParams}
 	return c.Doer.Do(req)
 }
 {{end}}
-{{- define "write"}}{{index .Spec.Extensions "x-call"}}({{index .Spec.Extensions "x-name" | printf "%q"}}, {{with index .Spec.Extensions "x-style"}}encode.{{.}}, {{end}}{{.Explode}}, encode.{{index .Spec.Extensions "x-kind"}}({{end}}`
+{{- define "write"}}{{index .Spec.Extensions "x-call"}}({{index .Spec.Extensions "x-name" | printf "%q"}}, {{with index .Spec.Extensions "x-style"}}encode.{{.}}, {{end}}{{.Explode}}, {{index .Spec.Extensions "x-open"}}{{end}}
+{{- define "close"}}{{index .Spec.Extensions "x-close"}}{{end}}`
 
 var blankRuns = regexp.MustCompile(`\n{3,}`)
 
@@ -132,13 +133,13 @@ func (a *api) projection() object {
 			arg := t.argument("path", piece.name)
 			arg.goName = distinct(lowerCamel(arg.key), taken)
 			placeholders += "/{" + arg.goName + "}"
-			params = append(params, append(t.projected(arg), member{"x-after", piece.after}))
+			params = append(params, append(arg.projected(), member{"x-after", piece.after}))
 		}
 		taken = map[string]bool{}
 		for _, arg := range t.args {
 			if arg.in == "query" || arg.in == "header" || arg.in == "cookie" {
 				arg.goName = distinct(camel(arg.key), taken)
-				params = append(params, append(t.projected(arg), member{"x-go-name", arg.goName}))
+				params = append(params, append(arg.projected(), member{"x-go-name", arg.goName}))
 			}
 		}
 		op := object{
@@ -148,7 +149,7 @@ func (a *api) projection() object {
 		if params != nil {
 			op = append(op, member{"parameters", params})
 		}
-		if t.bodyKind != "NoBody" {
+		if t.body != nil {
 			op = append(op, member{"requestBody", object{
 				{"required", true},
 				{"content", object{{"application/octet-stream", object{{"schema", object{{"type", "string"}, {"format", "binary"}}}}}}},
@@ -165,14 +166,18 @@ func (a *api) projection() object {
 }
 
 // projected is one parameter as oapi-codegen sees it.
-func (t *tool) projected(arg *argument) object {
-	p := t.param(arg)
+func (arg *argument) projected() object {
+	schema, before, after := object{{"type", "string"}}, "encode.String(", ")"
+	if arg.kind == "Value" {
+		schema = append(schema, member{"x-go-type", "encode.Value"}, member{"x-go-type-skip-optional-pointer", true})
+		before, after = "", ""
+	}
 	o := object{
-		{"name", arg.goName}, {"in", arg.in}, {"required", arg.in == "path" || arg.required}, {"explode", p.explode},
-		{"schema", object{{"type", "string"}}}, {"x-name", arg.key}, {"x-kind", arg.kind}, {"x-call", camel(arg.in)},
+		{"name", arg.goName}, {"in", arg.in}, {"required", arg.in == "path" || arg.required}, {"explode", arg.param.explode},
+		{"schema", schema}, {"x-name", arg.key}, {"x-open", before}, {"x-close", after}, {"x-call", camel(arg.in) + when(arg.param.reserved && arg.in == "query", "Reserved")},
 	}
 	if arg.in == "path" || arg.in == "query" {
-		o = append(o, member{"x-style", styles[p.style]})
+		o = append(o, member{"x-style", styles[arg.param.style]})
 	}
 	return o
 }
@@ -180,7 +185,7 @@ func (t *tool) projected(arg *argument) object {
 // styles are the names of package encode for OpenAPI's.
 var styles = map[string]string{
 	"simple": "Simple", "label": "Label", "matrix": "Matrix", "form": "Form",
-	"spaceDelimited": "Spaces", "pipeDelimited": "Pipes", "deepObject": "DeepObject",
+	"spaceDelimited": "Spaces", "tabDelimited": "Tabs", "pipeDelimited": "Pipes", "deepObject": "DeepObject",
 }
 
 // piece is a parameter of a path template and the literal text after it.
@@ -217,13 +222,4 @@ func printable(s string) string {
 
 func (t *tool) argument(in, key string) *argument {
 	return t.args[slices.IndexFunc(t.args, func(a *argument) bool { return a.in == in && a.key == key })]
-}
-
-func (t *tool) param(arg *argument) *parameter {
-	for _, p := range t.params {
-		if p.name == arg.key && p.in == arg.in {
-			return p
-		}
-	}
-	return nil
 }

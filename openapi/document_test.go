@@ -17,7 +17,6 @@ func TestFaultsAreNamedWithTheirPlace(t *testing.T) {
 	for _, c := range []struct{ name, doc, want string }{
 		{"not YAML", "a: [", "neither YAML nor JSON"},
 		{"not an object", "[1]", "not an object"},
-		{"Swagger", "swagger: '2.0'", `openapi is ""; 3.0 and 3.1 are supported`},
 		{"merge key", "openapi: 3.1.0\na: &a {b: 1}\nc: {<<: *a}", "line 3: YAML merge keys"},
 		{"no prefix", "openapi: 3.1.0\npaths: {}", `env-prefix is ""`},
 		{"lower-case prefix", "openapi: 3.1.0\nx-mcp: {env-prefix: shop}", `env-prefix is "shop"; expected capital letters`},
@@ -34,15 +33,7 @@ func TestFaultsAreNamedWithTheirPlace(t *testing.T) {
 		{"bad code", op("operationId: a, x-mcp: {error-codes: {404: gone}}"), `error-codes maps 404 to "gone"`},
 		{"bad retry", op("operationId: a, x-mcp: {retry: always}"), `retry is "always"; expected never or safe`},
 		{"bad tool name", op("operationId: a, x-mcp: {tool: 'a b'}"), `x-mcp.tool is "a b"`},
-		{"file reference", op("parameters: [{$ref: 'other.yaml#/x'}]"), `$ref "other.yaml#/x" is outside the document`},
-		{"URL reference", op("parameters: [{$ref: 'https://example.com/x.yaml'}]"), "is outside the document"},
-		{"dangling reference", op("parameters: [{$ref: '#/components/nope'}]"), `$ref "#/components/nope" names nothing`},
-		{"circular reference", op("parameters: [{$ref: '#/paths/~1things/post/parameters/0'}]"), "references go in a circle"},
-		{"undeclared path parameter", minimal + "paths:\n  /a/{id}: {get: {operationId: a}}\n", "the path names {id}, which is not declared"},
-		{"path parameter not in path", op("parameters: [{name: id, in: path, required: true}]"), `path parameter "id" does not occur`},
-		{"bad place", op("parameters: [{name: id, in: body}]"), `"id" is in "body"; expected path, query, header or cookie`},
 		{"same name", minimal + "paths:\n  /a: {get: {x-mcp: {tool: x}}}\n  /b: {get: {x-mcp: {tool: x}}}\n", `GET /a and GET /b are both named "x"`},
-		{"body without JSON", op("requestBody: {content: {text/plain: {}}}"), "no JSON media type"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -50,6 +41,32 @@ func TestFaultsAreNamedWithTheirPlace(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestAnOperationThatCannotBeExpressedStopsNoOther(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, doc, want string }{
+		{"file reference", op("parameters: [{$ref: 'other.yaml#/x'}]"), `$ref "other.yaml#/x" is outside the document`},
+		{"URL reference", op("parameters: [{$ref: 'https://example.com/x.yaml'}]"), "is outside the document"},
+		{"dangling reference", op("parameters: [{$ref: '#/components/nope'}]"), `$ref "#/components/nope" names nothing`},
+		{"circular reference", op("parameters: [{$ref: '#/paths/~1things/post/parameters/0'}]"), "references go in a circle"},
+		{"bad place", op("parameters: [{name: id, in: body}]"), `"id" is in "body"; expected path, query, header or cookie`},
+		{"odd style", op("parameters: [{name: id, in: query, style: fancy}]"), `"id" has the style "fancy"`},
+		{"odd header", op("parameters: [{name: 'a: b', in: header}]"), `"a: b" is no name of a header`},
+	} {
+		a := understood(t, c.doc+"  /others:\n    get: {operationId: others}\n")
+		if len(a.tools) != 1 || len(a.left) != 1 || a.left[0].Operation != "POST /things" || !strings.Contains(a.left[0].Reason, c.want) {
+			t.Errorf("%s: %d tools, left out %v; want %s", c.name, len(a.tools), a.left, c.want)
+		}
+	}
+}
+
+func TestATemplateAndItsParametersAreMadeToAgree(t *testing.T) {
+	t.Parallel()
+	got := input(t, minimal+"paths:\n  /a/{id}: {get: {operationId: a, parameters: [{name: other, in: path, required: true}]}}\n")
+	if want := `{"type":"object","properties":{"id":{"type":"string"}},"required":["id"],"additionalProperties":false}`; got != want {
+		t.Error(got)
 	}
 }
 

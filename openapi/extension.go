@@ -89,6 +89,9 @@ func extension(n *yaml.Node, into any) error {
 	return nil
 }
 
+// extensionError is a mistake in x-mcp.
+type extensionError struct{ error }
+
 // mappable are the envelope codes an operation may map a status to: those that
 // say what the caller has to mend.
 var mappable = []string{"invalid_arguments", "unauthorized"}

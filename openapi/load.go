@@ -3,6 +3,7 @@ package openapi
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -12,16 +13,17 @@ import (
 
 // Document is an OpenAPI document as a tree, with its overlay applied.
 type Document struct {
-	root *yaml.Node
-	name string // how errors call it
+	root     *yaml.Node
+	name     string // how errors call it
+	swagger2 bool
 }
 
-// Load reads a document (OpenAPI 3.0 or 3.1, YAML or JSON) and applies an
-// OpenAPI Overlay 1.0 to it if overlayFile is not empty. An overlay action whose
-// target matches nothing is an error: it would silently stop doing its work when
-// the document changes.
+// Load reads a document (Swagger 2.0, OpenAPI 3.0 to 3.2, YAML or JSON), the files
+// it refers to, and applies an OpenAPI Overlay 1.0 to it if overlayFile is not
+// empty. An overlay action whose target matches nothing is an error: it would
+// silently stop doing its work when the document changes.
 func Load(file, overlayFile string) (*Document, error) {
-	data, err := os.ReadFile(file)
+	data, err := readBounded(file)
 	if err != nil {
 		return nil, fmt.Errorf("read document: %w", err)
 	}
@@ -30,19 +32,45 @@ func Load(file, overlayFile string) (*Document, error) {
 			return nil, err
 		}
 	}
-	return Parse(data, file)
+	root, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := bundle(root, file); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return newDocument(root, file)
 }
 
-// Parse reads a document from memory; name is how errors call it.
+// Parse reads a document from memory; name is how errors call it. It can refer to
+// no other file.
 func Parse(data []byte, name string) (*Document, error) {
 	root, err := parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if v := text(get(root, "openapi")); !strings.HasPrefix(v, "3.") {
-		return nil, fmt.Errorf("%s: openapi is %q; 3.0 and 3.1 are supported", name, v)
+	return newDocument(root, name)
+}
+
+func newDocument(root *yaml.Node, name string) (*Document, error) {
+	d := &Document{root: root, name: name}
+	version, swagger := text(get(root, "openapi")), text(get(root, "swagger"))
+	switch {
+	case swagger == "2.0" || swagger == "2":
+		d.swagger2 = true
+	case !strings.HasPrefix(version, "3."):
+		return nil, fmt.Errorf("%s: openapi is %q; Swagger 2.0 and OpenAPI 3.0 to 3.2 are supported", name, version)
 	}
-	return &Document{root: root, name: name}, nil
+	return d, nil
+}
+
+func readBounded(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxDocumentBytes+1))
 }
 
 func applyOverlay(data []byte, file, overlayFile string) ([]byte, error) {
@@ -89,7 +117,7 @@ func (d *Document) resolve(n *yaml.Node) (*yaml.Node, error) {
 func (d *Document) lookup(ref string) (*yaml.Node, error) {
 	pointer, local := strings.CutPrefix(ref, "#/")
 	if !local {
-		return nil, fmt.Errorf("$ref %q is outside the document; only references within it (#/…) are followed", ref)
+		return nil, fmt.Errorf("$ref %q is outside the document; only references within it (#/…) and to files beside it are followed", ref)
 	}
 	n := d.root
 	for part := range strings.SplitSeq(pointer, "/") {

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,10 +15,10 @@ type operation struct {
 	tag                  string
 	summary, description string
 	params               []*parameter
-	body                 *yaml.Node // the media type object, or nil
-	bodyType             string     // its media type
+	bodies               []mediaType // in the document's order
 	bodyRequired         bool
-	scopes               []string // all that are needed
+	bodyText             string // its description
+	security             []requirement
 	responses            []response
 	x                    operationExtension
 }
@@ -32,7 +33,26 @@ type parameter struct {
 	schema      *yaml.Node
 	style       string
 	explode     bool
+	reserved    bool // allowReserved
+	content     bool // the value is JSON text: a parameter with content
 	example     *yaml.Node
+}
+
+// mediaType is one way to write a body.
+type mediaType struct {
+	name     string
+	schema   *yaml.Node
+	encoding *yaml.Node // of a form's parts
+	example  *yaml.Node
+}
+
+// requirement is a set of security schemes that together let a request in, each
+// with the scopes it needs.
+type requirement []schemeScopes
+
+type schemeScopes struct {
+	scheme string
+	scopes []string
 }
 
 type response struct {
@@ -44,28 +64,38 @@ type response struct {
 
 var methods = []string{"get", "head", "post", "put", "patch", "delete", "options", "trace"}
 
-// operations lists the exposed operations in the document's order.
-func (d *Document) operations() ([]*operation, error) {
-	var out []*operation
+// LeftOut is an operation that does not become a tool, and why.
+type LeftOut struct{ Operation, Reason string }
+
+// operations lists the exposed operations in the document's order. One that
+// cannot be read is left out and stops nothing.
+// A mistake in x-mcp is an error all the same: somebody meant something by it.
+func (d *Document) operations() (ops []*operation, left []LeftOut, err error) {
 	for path, item := range members(get(d.root, "paths")) {
-		item, err := d.resolve(item)
+		resolved, err := d.resolve(item)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			left = append(left, LeftOut{path, err.Error()})
+			continue
 		}
-		for method, n := range members(item) {
+		for method, n := range members(resolved) {
 			if !slices.Contains(methods, method) {
 				continue
 			}
-			op, err := d.operation(path, method, item, n)
+			op, err := d.operation(path, method, resolved, n)
+			var mistake *extensionError
+			if errors.As(err, &mistake) {
+				return nil, nil, fmt.Errorf("%s %s (line %d): %w", strings.ToUpper(method), path, n.Line, err)
+			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %s %s (line %d): %w", d.name, strings.ToUpper(method), path, n.Line, err)
+				left = append(left, LeftOut{strings.ToUpper(method) + " " + path, fmt.Sprintf("line %d: %v", n.Line, err)})
+				continue
 			}
 			if op.x.Expose == nil || *op.x.Expose {
-				out = append(out, op)
+				ops = append(ops, op)
 			}
 		}
 	}
-	return out, nil
+	return ops, left, nil
 }
 
 func (d *Document) operation(path, method string, item, n *yaml.Node) (*operation, error) {
@@ -76,114 +106,143 @@ func (d *Document) operation(path, method string, item, n *yaml.Node) (*operatio
 	if tags := strs(get(n, "tags")); len(tags) > 0 {
 		op.tag = tags[0]
 	}
-	if err := extension(n, &op.x); err != nil {
-		return nil, err
+	err := extension(n, &op.x)
+	if err == nil {
+		err = op.x.check()
 	}
-	if err := op.x.check(); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, &extensionError{err}
 	}
 	for _, list := range []*yaml.Node{get(item, "parameters"), get(n, "parameters")} {
 		for _, p := range items(list) {
-			if err := d.parameter(op, p); err != nil {
+			p, err := d.resolve(p)
+			if err != nil {
+				return nil, err
+			}
+			if d.swagger2 {
+				err = d.swaggerParameter(op, n, p)
+			} else {
+				err = d.parameter(op, p)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := op.checkPath(); err != nil {
-		return nil, err
-	}
-	if err := d.requestBody(op, get(n, "requestBody")); err != nil {
-		return nil, err
+	op.agreeWithPath()
+	if !d.swagger2 {
+		if err := d.requestBody(op, get(n, "requestBody")); err != nil {
+			return nil, err
+		}
 	}
 	security := get(n, "security")
 	if security == nil {
 		security = get(d.root, "security")
 	}
-	for _, requirement := range items(security) {
-		for _, scopes := range members(requirement) {
-			op.scopes = append(op.scopes, strs(scopes)...)
+	for _, alternative := range items(security) {
+		r := requirement{}
+		for scheme, scopes := range members(alternative) {
+			r = append(r, schemeScopes{scheme, strs(scopes)})
 		}
+		op.security = append(op.security, r)
 	}
-	for status, r := range members(get(n, "responses")) {
+	op.responses = d.responses(get(n, "responses"))
+	return op, nil
+}
+
+// responses reads what the pages say of answers. A fault there stops nothing.
+func (d *Document) responses(n *yaml.Node) []response {
+	var out []response
+	for status, r := range members(n) {
 		r, err := d.resolve(r)
 		if err != nil {
-			continue // what an answer looks like only matters to the pages
+			continue
 		}
 		resp := response{status: status, description: strings.Join(strings.Fields(text(get(r, "description"))), " ")}
 		for mediaType, content := range members(get(r, "content")) {
 			resp.mediaType, resp.example = mediaType, get(content, "example")
 			break
 		}
-		op.responses = append(op.responses, resp)
+		out = append(out, resp)
 	}
-	slices.SortStableFunc(op.responses, func(a, b response) int { return strings.Compare(a.status, b.status) })
-	return op, nil
+	slices.SortStableFunc(out, func(a, b response) int { return strings.Compare(a.status, b.status) })
+	return out
 }
 
 // parameter adds one, in place of a path-level parameter of the same name and location.
 func (d *Document) parameter(op *operation, n *yaml.Node) error {
-	n, err := d.resolve(n)
-	if err != nil {
-		return err
-	}
 	p := &parameter{
 		name: text(get(n, "name")), in: text(get(n, "in")), required: isTrue(get(n, "required")),
 		description: text(get(n, "description")), schema: get(n, "schema"), example: get(n, "example"),
-		style: text(get(n, "style")),
+		style: text(get(n, "style")), reserved: isTrue(get(n, "allowReserved")),
 	}
 	switch p.in {
-	case "path":
-		p.required = true
+	case "path", "header":
 		p.style = orElse(p.style, "simple")
-	case "header":
-		p.style = orElse(p.style, "simple")
-		if slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.name)) {
-			return nil // OpenAPI 3.1, Parameter Object: such definitions are ignored
-		}
 	case "query", "cookie":
 		p.style = orElse(p.style, "form")
 	default:
 		return fmt.Errorf("parameter %q is in %q; expected path, query, header or cookie", p.name, p.in)
 	}
-	p.explode = p.style == "form"
+	p.explode = p.style == "form" || p.style == "deepObject"
 	if e := get(n, "explode"); e != nil {
 		p.explode = isTrue(e)
 	}
-	if p.name == "" {
-		return fmt.Errorf("line %d: parameter has no name", n.Line)
+	if _, known := styles[p.style]; !known {
+		return fmt.Errorf("parameter %q has the style %q", p.name, p.style)
 	}
-	for i, q := range op.params {
+	for mediaType, content := range members(get(n, "content")) {
+		p.content, p.schema = isJSON(mediaType), get(content, "schema")
+		break
+	}
+	return op.add(p)
+}
+
+// add puts a parameter into the operation. Three headers are not parameters, says
+// OpenAPI 3.1, Parameter Object: the gateway sets them itself.
+func (o *operation) add(p *parameter) error {
+	if p.name == "" {
+		return fmt.Errorf("a parameter in %s has no name", p.in)
+	}
+	if p.in == "header" {
+		if slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.name)) {
+			return nil
+		}
+		if !isHeaderName(p.name) {
+			return fmt.Errorf("%q is no name of a header", p.name)
+		}
+	}
+	p.required = p.required || p.in == "path"
+	for i, q := range o.params {
 		if q.name == p.name && q.in == p.in {
-			op.params[i] = p
+			o.params[i] = p
 			return nil
 		}
 	}
-	op.params = append(op.params, p)
+	o.params = append(o.params, p)
 	return nil
 }
 
-// checkPath makes the template and the declared path parameters agree.
-func (o *operation) checkPath() error {
+// agreeWithPath makes the template and the declared path parameters agree: what
+// only the template names is a string, what it does not name is not sent.
+func (o *operation) agreeWithPath() {
 	names := templateNames(o.path)
+	o.params = slices.DeleteFunc(o.params, func(p *parameter) bool { return p.in == "path" && !slices.Contains(names, p.name) })
 	for _, name := range names {
 		if !slices.ContainsFunc(o.params, func(p *parameter) bool { return p.in == "path" && p.name == name }) {
-			return fmt.Errorf("the path names {%s}, which is not declared as a path parameter", name)
+			o.params = append(o.params, &parameter{name: name, in: "path", required: true, style: "simple", schema: mapping("type", scalar("string"))})
 		}
 	}
-	for _, p := range o.params {
-		if p.in == "path" && !slices.Contains(names, p.name) {
-			return fmt.Errorf("path parameter %q does not occur in the path", p.name)
-		}
-	}
-	return nil
 }
 
-// templateNames lists the parameters of a path template in its order.
+// templateNames lists the parameters of a path template in its order, each once.
 func templateNames(path string) []string {
 	_, pieces := splitTemplate(path)
 	var out []string
 	for _, p := range pieces {
-		out = append(out, p.name)
+		if !slices.Contains(out, p.name) {
+			out = append(out, p.name)
+		}
 	}
 	return out
 }
@@ -196,22 +255,22 @@ func (d *Document) requestBody(op *operation, n *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	op.bodyRequired = isTrue(get(n, "required"))
-	for mediaType, content := range members(get(n, "content")) {
-		if isJSON(mediaType) && op.body == nil {
-			op.body, op.bodyType = content, mediaType
-		}
-	}
-	if op.body == nil {
-		return fmt.Errorf("the request body has no JSON media type; set x-mcp.expose to false to leave the operation out")
+	op.bodyRequired, op.bodyText = isTrue(get(n, "required")), text(get(n, "description"))
+	for name, content := range members(get(n, "content")) {
+		op.bodies = append(op.bodies, mediaType{name: name, schema: get(content, "schema"), encoding: get(content, "encoding"), example: get(content, "example")})
 	}
 	return nil
 }
 
 func isJSON(mediaType string) bool {
+	base := baseType(mediaType)
+	return base == "application/json" || strings.HasSuffix(base, "+json") || base == "text/json" || base == "*/*"
+}
+
+// baseType is a media type without parameters, in lower case.
+func baseType(mediaType string) string {
 	base, _, _ := strings.Cut(mediaType, ";")
-	base = strings.ToLower(strings.TrimSpace(base))
-	return base == "application/json" || strings.HasSuffix(base, "+json")
+	return strings.ToLower(strings.TrimSpace(base))
 }
 
 func orElse(s, fallback string) string {

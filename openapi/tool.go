@@ -16,7 +16,8 @@ type tool struct {
 	name, title, about string
 	goName             string
 	args               []*argument
-	bodyKind           string // NoBody, ObjectBody or WholeBody, as the gateway names them
+	body               *body
+	auth               *auth
 	readOnly           bool
 	annotations        object
 	inputSchema        object
@@ -27,12 +28,13 @@ type tool struct {
 type argument struct {
 	name     string
 	key, in  string // as upstream; in is path, query, header, cookie or body
+	param    *parameter
 	goName   string // field or variable in the generated client
 	required bool
 	sendNull bool
 	fallback *defaultParameter
 	schema   object
-	kind     string // String, Strings or Object: how the client takes a parameter
+	kind     string // String, Value or JSON: how the client takes a parameter
 	example  *yaml.Node
 }
 
@@ -41,7 +43,9 @@ type api struct {
 	doc      *Document
 	root     rootExtension
 	basePath string
+	schemes  map[string]*yaml.Node
 	tools    []*tool // by name
+	left     []LeftOut
 }
 
 func (d *Document) api() (*api, error) {
@@ -52,17 +56,25 @@ func (d *Document) api() (*api, error) {
 	if err := a.root.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
-	if servers := items(get(d.root, "servers")); len(servers) > 0 {
-		a.basePath = serverPath(text(get(servers[0], "url")))
+	a.basePath = d.basePath()
+	a.schemes = map[string]*yaml.Node{}
+	for _, at := range [][]string{{"components", "securitySchemes"}, {"securityDefinitions"}} {
+		for name, n := range members(get(d.root, at...)) {
+			if n, err := d.resolve(n); err == nil {
+				a.schemes[name] = n
+			}
+		}
 	}
-	ops, err := d.operations()
+	ops, left, err := d.operations()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
+	a.left = left
 	for _, op := range ops {
 		t, err := a.tool(op)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", d.name, op.where(), err)
+			a.left = append(a.left, LeftOut{op.where(), err.Error()})
+			continue
 		}
 		a.tools = append(a.tools, t)
 	}
@@ -72,13 +84,34 @@ func (d *Document) api() (*api, error) {
 	return a, a.checkReferences()
 }
 
+// basePath is what the document's first server appends to the operator's URL.
+func (d *Document) basePath() string {
+	if d.swagger2 {
+		return strings.TrimRight(text(get(d.root, "basePath")), "/")
+	}
+	servers := items(get(d.root, "servers"))
+	if len(servers) == 0 {
+		return ""
+	}
+	url := text(get(servers[0], "url"))
+	for name, v := range members(get(servers[0], "variables")) {
+		url = strings.ReplaceAll(url, "{"+name+"}", text(get(v, "default")))
+	}
+	return serverPath(url)
+}
+
 // serverPath is what a server URL appends to the operator's URL: its path.
 func serverPath(url string) string {
 	if _, rest, ok := strings.Cut(url, "://"); ok {
 		_, path, _ := strings.Cut(rest, "/")
 		url = "/" + path
 	}
-	return strings.TrimRight(url, "/")
+	url, _, _ = strings.Cut(url, "?")
+	url, _, _ = strings.Cut(url, "#")
+	if url = strings.Trim(url, "/"); url == "" || strings.ContainsAny(url, "{}") {
+		return ""
+	}
+	return "/" + url
 }
 
 // nameTools settles names once all tools are known: verbatim ones as they are,
@@ -133,33 +166,22 @@ func (a *api) checkReferences() error {
 }
 
 func (a *api) tool(op *operation) (*tool, error) {
-	t := &tool{operation: op, bodyKind: "NoBody"}
+	t := &tool{operation: op}
 	s := &schemas{doc: a.doc}
 	for _, p := range op.params {
-		arg, err := a.parameterArgument(s, p)
-		if err != nil {
-			return nil, fmt.Errorf("parameter %q: %w", p.name, err)
-		}
-		t.args = append(t.args, arg)
+		t.args = append(t.args, a.parameterArgument(s, p))
 	}
-	if op.body != nil {
-		if err := t.addBody(s); err != nil {
-			return nil, fmt.Errorf("request body: %w", err)
-		}
+	if err := t.addBody(s); err != nil {
+		return nil, err
 	}
-	for i, arg := range t.args {
-		for _, other := range t.args[:i] {
-			if other.name == arg.name {
-				return nil, fmt.Errorf("two arguments are named %q (%s and %s)", arg.name, other.in, arg.in)
-			}
-		}
-	}
+	t.nameArguments()
+	t.auth = a.authOf(op)
 	// Required arguments first: that is what a model has to fill in.
 	slices.SortStableFunc(t.args, func(x, y *argument) int {
 		return cmp.Compare(rank(x), rank(y))
 	})
 	t.hints()
-	t.inputSchema = t.input(s.defs)
+	t.inputSchema = s.settle(t.input())
 	for _, path := range op.x.Redact {
 		t.redact = append(t.redact, strings.Split(path, "."))
 	}
@@ -176,93 +198,75 @@ func rank(a *argument) int {
 	return 2
 }
 
-func (a *api) parameterArgument(s *schemas, p *parameter) (*argument, error) {
-	schema, err := s.convert(p.schema)
-	if err != nil {
-		return nil, err
+func (a *api) parameterArgument(s *schemas, p *parameter) *argument {
+	schema := s.top(p.schema)
+	arg := &argument{name: p.name, key: p.name, in: p.in, param: p, required: p.required, example: p.example, kind: "Value"}
+	switch kinds := typesOf(schema); {
+	case p.content:
+		arg.kind = "JSON"
+	case len(kinds) > 0 && !slices.Contains(kinds, "array") && !slices.Contains(kinds, "object"):
+		arg.kind = "String"
+	default:
+		// A list or object without elements cannot be written in a URL.
+		for kind, bound := range map[string]string{"array": "minItems", "object": "minProperties"} {
+			if _, bounded := schema.get(bound); slices.Contains(kinds, kind) && !bounded {
+				schema.set(bound, 1)
+			}
+		}
 	}
 	if d := shortenText(p.description, maxText); d != "" {
 		schema.set("description", d)
 	}
-	arg := &argument{name: p.name, key: p.name, in: p.in, required: p.required, schema: ordered(schema), kind: "String", example: p.example}
 	if d, ok := a.root.Defaults[p.name]; ok {
 		arg.fallback, arg.required = &d, false
-		arg.schema.set("description", strings.TrimSpace(shortenText(p.description, maxText)+" Left out or null: the gateway's default, else the error "+d.Missing+"."))
+		schema.set("description", strings.TrimSpace(shortenText(p.description, maxText)+" Left out or null: the gateway's default, else the error "+d.Missing+"."))
 	}
-	switch typeOf(schema) {
-	case "array":
-		arg.kind = "Strings"
-	case "object":
-		arg.kind = "Object"
-	}
-	if arg.kind != "String" {
-		return nil, fmt.Errorf("a parameter of type %s is not supported yet", typeOf(schema))
-	}
-	return arg, nil
+	arg.schema = ordered(schema)
+	return arg
 }
 
-// addBody makes the body's properties arguments of their own where that loses
-// nothing, else the whole body one argument.
-func (t *tool) addBody(s *schemas) error {
-	schema, err := s.convert(get(t.body, "schema"))
-	if err != nil {
-		return err
-	}
-	properties, _ := schema.get("properties")
-	props, _ := properties.(object)
-	if !t.flattens(schema, props) {
-		t.bodyKind = "WholeBody"
-		t.args = append(t.args, &argument{name: "body", key: "body", in: "body", required: t.bodyRequired, schema: schema,
-			sendNull: declaresNull(schema), example: get(t.body, "example")})
-		return nil
-	}
-	t.bodyKind = "ObjectBody"
-	req, _ := schema.get("required")
-	names, _ := req.([]string)
-	source, err := s.doc.resolve(get(t.body, "schema"))
-	if err != nil {
-		return err
-	}
-	for _, p := range props {
-		schema := p.value.(object)
-		property, err := s.doc.resolve(get(source, "properties", p.key))
-		if err != nil {
-			return err
-		}
-		t.args = append(t.args, &argument{name: p.key, key: p.key, in: "body", required: slices.Contains(names, p.key),
-			schema: schema, sendNull: declaresNull(schema), example: get(property, "example")})
-	}
-	return nil
-}
-
-func (t *tool) flattens(schema, props object) bool {
-	if typeOf(schema) != "object" || len(props) == 0 {
-		return false
-	}
-	for _, m := range schema {
-		switch m.key {
-		case "type", "description", "properties", "required":
-		case "additionalProperties":
-			if m.value != false {
-				return false
-			}
-		default: // a rule about the object as a whole
-			return false
+// typesOf are the types a schema names, but for null.
+func typesOf(o object) []string {
+	var out []string
+	switch t, _ := o.get("type"); t := t.(type) {
+	case string:
+		out = append(out, t)
+	case []any:
+		for _, name := range t {
+			out = append(out, name.(string))
 		}
 	}
-	return !slices.ContainsFunc(props, func(p member) bool {
-		return slices.ContainsFunc(t.args, func(a *argument) bool { return a.name == p.key })
-	})
+	return slices.DeleteFunc(out, func(t string) bool { return t == "null" })
 }
 
-func typeOf(o object) string {
-	t, _ := o.get("type")
-	name, _ := t.(string)
-	return name
+// nameArguments makes the names of arguments unique and such that every client
+// accepts them: 1 to 64 letters, digits, _, - and .
+func (t *tool) nameArguments() {
+	taken := map[string]bool{}
+	for _, arg := range t.args {
+		name := arg.name
+		if !isToolName(name) {
+			name = strings.Trim(strings.Map(func(r rune) rune {
+				if isToolName(string(r)) {
+					return r
+				}
+				return '_'
+			}, name), "_")
+			name = shorten(orElse(name, arg.in), arg.key, 64)
+		}
+		if taken[name] {
+			name = shorten(arg.in+"_"+name, arg.key, 64)
+		}
+		for taken[name] {
+			name = shorten(name+"_", arg.in+arg.key, 56) + "_" + hash8(arg.in+arg.key)
+		}
+		taken[name] = true
+		arg.name = name
+	}
 }
 
 // input is the published schema of the whole argument object.
-func (t *tool) input(defs object) object {
+func (t *tool) input() object {
 	props := object{}
 	var required []string
 	for _, a := range t.args {
@@ -278,11 +282,7 @@ func (t *tool) input(defs object) object {
 	if len(required) > 0 {
 		out = append(out, member{"required", required})
 	}
-	out = append(out, member{"additionalProperties", false})
-	if len(defs) > 0 {
-		out = append(out, member{"$defs", defs})
-	}
-	return out
+	return append(out, member{"additionalProperties", false})
 }
 
 // hints derives the annotations from the method (RFC 9110, sections 9.2.1 and
@@ -322,9 +322,9 @@ func (t *tool) definition() object {
 
 // contract holds what the contract says of a tool beyond its definition.
 func (a *api) contract(t *tool) object {
-	scopes := t.scopes
-	if scopes == nil {
-		scopes = []string{}
+	scopes := []string{}
+	if t.auth != nil {
+		scopes = append(scopes, t.auth.scopes...)
 	}
 	var errs []any
 	for _, r := range t.responses {

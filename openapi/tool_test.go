@@ -145,6 +145,9 @@ func TestEveryStockToolKeepsTheRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(a.left) > 0 {
+		t.Errorf("left out: %v", a.left)
+	}
 	tokens := 0
 	for _, tool := range a.tools {
 		schema := appendJSON(nil, tool.inputSchema)

@@ -148,6 +148,18 @@ func (r *Request) Cookie(name string, explode bool, v Value) {
 	}
 }
 
+// FormBody is a body of the media type application/x-www-form-urlencoded: fields
+// written like query parameters.
+type FormBody struct{ r Request }
+
+// Add appends a field.
+func (f *FormBody) Add(name string, style Style, explode bool, v Value) {
+	f.r.Query(name, style, explode, v)
+}
+
+// Bytes is the body.
+func (f *FormBody) Bytes() []byte { return f.r.query }
+
 // Build returns the request without a body.
 func (r *Request) Build(ctx context.Context, method string) (*http.Request, error) {
 	return r.BuildWithBody(ctx, method, "", nil)

@@ -17,6 +17,11 @@ func (u *Upstream) headers(op *Operation, in http.Header) (http.Header, error) {
 			return nil, err
 		}
 	}
+	if op.Cookies {
+		if err := copyHeader(out, in, "Cookie"); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range op.Headers {
 		if transportOwned(name) {
 			continue

@@ -14,9 +14,36 @@ type Operation struct {
 	// Headers are the header parameters the operation may send, in canonical
 	// form (http.CanonicalHeaderKey).
 	Headers []string
+	// Auth is how the caller's credential travels.
+	Auth Auth
+	// Cookies lets cookie parameters through.
+	Cookies bool
 	// Retry says whether a request may be sent again.
 	Retry Retry
 }
+
+// Auth is how a credential travels with an operation (OpenAPI 3.1, Security
+// Scheme Object). The zero value is a bearer token.
+type Auth struct {
+	Kind AuthKind
+	Name string // of the header, query parameter or cookie
+}
+
+// AuthKind is where a credential stands in a request.
+type AuthKind uint8
+
+const (
+	// AuthBearer is Authorization: Bearer (RFC 6750, section 2.1).
+	AuthBearer AuthKind = iota
+	// AuthBasic is Authorization: Basic (RFC 7617); the token is the encoded pair.
+	AuthBasic
+	// AuthHeader, AuthQuery and AuthCookie are an API key in the place of that name.
+	AuthHeader
+	AuthQuery
+	AuthCookie
+	// AuthNone sends no credential, whatever the caller has.
+	AuthNone
+)
 
 // Retry says whether a request may be sent again after a failure.
 type Retry uint8

@@ -46,7 +46,7 @@ var Gateway = gateway.CatalogV1{
 				{Name: "args", Key: "args", In: gateway.InBody},
 				{Name: "project", Key: "project", In: gateway.InPath},
 			},
-			Body: gateway.BodyV1{Kind: gateway.ObjectBody, ContentType: "application/json", Required: true},
+			Body: gateway.BodyV1{Kind: gateway.ObjectBody, ContentTypes: []string{"application/json"}, Required: true},
 			Hints: []apierrors.StatusHint{
 				{Status: 404, Hint: "Call list_projects for the slugs this token can see."},
 				{Status: 409, Hint: "Choose another name, or change the existing one with update_queue_trigger."},
@@ -112,7 +112,7 @@ var Gateway = gateway.CatalogV1{
 				{Name: "message_id", Key: "message_id", In: gateway.InBody},
 				{Name: "project", Key: "project", In: gateway.InPath},
 			},
-			Body: gateway.BodyV1{Kind: gateway.ObjectBody, ContentType: "application/json", Required: true},
+			Body: gateway.BodyV1{Kind: gateway.ObjectBody, ContentTypes: []string{"application/json"}, Required: true},
 			Hints: []apierrors.StatusHint{
 				{Status: 404, Hint: "Call list_projects for the slugs this token can see."},
 			},
@@ -214,7 +214,7 @@ var Gateway = gateway.CatalogV1{
 				{Name: "outcome", Key: "outcome", In: gateway.InBody, Required: true},
 				{Name: "external_ref", Key: "external_ref", In: gateway.InBody},
 			},
-			Body: gateway.BodyV1{Kind: gateway.ObjectBody, ContentType: "application/json", Required: true},
+			Body: gateway.BodyV1{Kind: gateway.ObjectBody, ContentTypes: []string{"application/json"}, Required: true},
 			Codes: []apierrors.StatusCode{
 				{Status: 400, Code: apierrors.InvalidArguments},
 				{Status: 401, Code: apierrors.Unauthorized},
@@ -288,7 +288,7 @@ var Gateway = gateway.CatalogV1{
 				{Name: "reason", Key: "reason", In: gateway.InBody, Required: true},
 				{Name: "external_ref", Key: "external_ref", In: gateway.InBody},
 			},
-			Body: gateway.BodyV1{Kind: gateway.ObjectBody, ContentType: "application/json", Required: true},
+			Body: gateway.BodyV1{Kind: gateway.ObjectBody, ContentTypes: []string{"application/json"}, Required: true},
 			Codes: []apierrors.StatusCode{
 				{Status: 400, Code: apierrors.InvalidArguments},
 				{Status: 401, Code: apierrors.Unauthorized},
@@ -319,7 +319,7 @@ var Gateway = gateway.CatalogV1{
 				{Name: "args", Key: "args", In: gateway.InBody},
 				{Name: "project", Key: "project", In: gateway.InPath},
 			},
-			Body: gateway.BodyV1{Kind: gateway.ObjectBody, ContentType: "application/json", Required: true},
+			Body: gateway.BodyV1{Kind: gateway.ObjectBody, ContentTypes: []string{"application/json"}, Required: true},
 			Hints: []apierrors.StatusHint{
 				{Status: 404, Hint: "Call list_queue_triggers for the exact names in this project."},
 			},

@@ -1,0 +1,55 @@
+package openapi
+
+import (
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// auth is how the caller's credential travels with one operation.
+type auth struct {
+	kind   string // Bearer, Basic, Header, Query or Cookie, as the transport names them
+	name   string // of the header, query parameter or cookie
+	scopes []string
+}
+
+// authOf chooses among the alternatives of an operation the first whose schemes
+// can be served. It is nil for an operation that asks for no credential.
+func (a *api) authOf(op *operation) *auth {
+	for _, r := range op.security {
+		for _, s := range r {
+			if kind, name := schemeKind(a.schemes[s.scheme]); kind != "" {
+				return &auth{kind, name, slices.Clone(s.scopes)}
+			}
+		}
+	}
+	return nil
+}
+
+// schemeKind says how a security scheme's credential travels, "" if it cannot be
+// served: mutual TLS is the operator's, and digests need a challenge first.
+func schemeKind(n *yaml.Node) (kind, name string) {
+	switch typ := text(get(n, "type")); typ {
+	case "oauth2", "openIdConnect":
+		return "Bearer", ""
+	case "basic":
+		return "Basic", ""
+	case "http":
+		switch strings.ToLower(text(get(n, "scheme"))) {
+		case "bearer":
+			return "Bearer", ""
+		case "basic":
+			return "Basic", ""
+		}
+	case "apiKey":
+		name := text(get(n, "name"))
+		switch in := text(get(n, "in")); {
+		case in == "header" && strings.EqualFold(name, "Authorization"):
+			return "Header", "Authorization"
+		case in == "header" && isHeaderName(name), in == "query" && name != "", in == "cookie" && isHeaderName(name):
+			return strings.ToUpper(in[:1]) + in[1:], name
+		}
+	}
+	return "", ""
+}

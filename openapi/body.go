@@ -1,0 +1,200 @@
+package openapi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// body says how the arguments that belong to the body become one.
+type body struct {
+	whole      bool // the body is one argument, else its properties are arguments
+	mediaTypes []string
+	parts      []part // of a form, where they are not written in the default way
+}
+
+// part is one field of a form that is written in a way of its own (OpenAPI 3.1,
+// Encoding Object).
+type part struct {
+	key         string
+	style       string
+	explode     bool
+	contentType string
+	file        bool // base64 in the argument, bytes in the form
+}
+
+// kind is how a media type is written: json, form, multipart, text or binary.
+func kind(name string) string {
+	base := baseType(name)
+	switch {
+	case isJSON(name):
+		return "json"
+	case base == "application/x-www-form-urlencoded":
+		return "form"
+	case strings.HasPrefix(base, "multipart/"):
+		return "multipart"
+	case strings.HasPrefix(base, "text/"), strings.HasSuffix(base, "+xml"), strings.HasSuffix(base, "+yaml"),
+		slices.Contains([]string{"application/xml", "application/yaml", "application/x-yaml", "application/x-ndjson", "application/jsonl", "application/graphql"}, base):
+		return "text"
+	}
+	return "binary"
+}
+
+// contentTypeArgument is the argument that chooses among several media types.
+const contentTypeArgument = "content_type"
+
+// addBody makes the body's properties arguments of their own where that loses
+// nothing, else the whole body one argument.
+func (t *tool) addBody(s *schemas) error {
+	if len(t.bodies) == 0 {
+		return nil
+	}
+	main := t.bodies[max(0, slices.IndexFunc(t.bodies, func(m mediaType) bool { return kind(m.name) == "json" }))]
+	if strings.ContainsFunc(main.name, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return fmt.Errorf("the request body has the media type %q", main.name)
+	}
+	t.body = &body{mediaTypes: []string{concrete(main.name)}}
+	t.alternatives(s, main)
+	var schema object
+	switch kind(main.name) {
+	case "text":
+		schema = object{{"type", "string"}}
+	case "binary":
+		schema = object{{"type", "string"}, {"contentEncoding", "base64"}}
+	default:
+		schema = s.top(main.schema)
+	}
+	properties, _ := schema.get("properties")
+	props, _ := properties.(object)
+	if !t.flattens(schema, props) {
+		t.wholeBody(s, schema, main)
+		return nil
+	}
+	req, _ := schema.get("required")
+	names, _ := req.([]string)
+	form := kind(main.name) == "form" || kind(main.name) == "multipart"
+	for _, p := range props {
+		schema := p.value.(object)
+		source := s.property(main.schema, p.key)
+		if form {
+			schema = t.addPart(schema, source, get(main.encoding, p.key), p.key)
+		}
+		t.args = append(t.args, &argument{name: p.key, key: p.key, in: "body", required: slices.Contains(names, p.key),
+			schema: schema, sendNull: s.declaresNull(schema), example: get(source, "example")})
+	}
+	return nil
+}
+
+// wholeBody makes the body one argument.
+func (t *tool) wholeBody(s *schemas, schema object, main mediaType) {
+	t.body.whole = true
+	name := "body"
+	if slices.ContainsFunc(t.args, func(a *argument) bool { return a.name == name }) {
+		name = "request_body"
+	}
+	if d, _ := schema.get("description"); d == nil && t.bodyText != "" {
+		schema = slices.Clone(schema)
+		schema.set("description", shortenText(t.bodyText, maxText))
+		schema = ordered(schema)
+	}
+	t.args = append(t.args, &argument{name: name, key: "body", in: "body", required: t.bodyRequired, schema: schema,
+		sendNull: s.declaresNull(schema), example: main.example})
+}
+
+// alternatives offers the further media types that carry the same schema.
+func (t *tool) alternatives(s *schemas, main mediaType) {
+	same := func(m mediaType) bool {
+		return m.schema == main.schema || m.schema != nil && main.schema != nil && string(appendJSON(nil, nodeJSON(m.schema))) == string(appendJSON(nil, nodeJSON(main.schema)))
+	}
+	structured := func(k string) bool { return k == "json" || k == "form" || k == "multipart" }
+	for _, m := range t.bodies {
+		name := concrete(m.name)
+		if slices.Contains(t.body.mediaTypes, name) || !same(m) || kind(m.name) != kind(main.name) && !(structured(kind(m.name)) && structured(kind(main.name))) {
+			continue
+		}
+		t.body.mediaTypes = append(t.body.mediaTypes, name)
+	}
+	if len(t.body.mediaTypes) < 2 {
+		return
+	}
+	values := make([]any, len(t.body.mediaTypes))
+	for i, name := range t.body.mediaTypes {
+		values[i] = data(scalar(name))
+	}
+	t.args = append(t.args, &argument{name: contentTypeArgument, key: contentTypeArgument, in: "contentType",
+		schema: object{{"type", "string"}, {"description", "How the body is written; " + t.body.mediaTypes[0] + " when left out."}, {"enum", values}}})
+}
+
+// concrete is a media type that can be sent for one that may be a range.
+func concrete(name string) string {
+	switch base := baseType(name); {
+	case base == "*/*":
+		return "application/json"
+	case strings.HasSuffix(base, "/*"):
+		return "application/octet-stream"
+	}
+	return name
+}
+
+// property is the document's schema of one property of a body.
+func (s *schemas) property(schema *yaml.Node, key string) *yaml.Node {
+	source, err := s.doc.resolve(schema)
+	if err != nil {
+		return nil
+	}
+	found := get(source, "properties", key)
+	for _, branch := range items(get(source, "allOf")) {
+		if found == nil {
+			found = s.property(branch, key)
+		}
+	}
+	if resolved, err := s.doc.resolve(found); err == nil {
+		return resolved
+	}
+	return nil
+}
+
+// addPart notes how a form writes one field, and returns its schema: a file is
+// base64 in the argument.
+func (t *tool) addPart(schema object, source, encoding *yaml.Node, key string) object {
+	p := part{key: key, style: text(get(encoding, "style")), contentType: text(get(encoding, "contentType")), explode: true}
+	if e := get(encoding, "explode"); e != nil {
+		p.explode = isTrue(e)
+	}
+	if text(get(source, "type")) == "file" || text(get(source, "format")) == "binary" || get(source, "contentMediaType") != nil {
+		p.file = true
+		schema = object{{"type", "string"}, {"contentEncoding", "base64"}}
+		if d := shortenText(text(get(source, "description")), maxText); d != "" {
+			schema = append(object{schema[0], {"description", d}}, schema[1:]...)
+		}
+	}
+	if p.file || p.style != "" || p.contentType != "" || !p.explode {
+		if _, known := styles[p.style]; !known {
+			p.style = "form"
+		}
+		t.body.parts = append(t.body.parts, p)
+	}
+	return schema
+}
+
+func (t *tool) flattens(schema, props object) bool {
+	if types := typesOf(schema); len(props) == 0 || len(types) > 1 || len(types) == 1 && types[0] != "object" {
+		return false
+	}
+	for _, m := range schema {
+		switch m.key {
+		case "type", "description", "properties", "required":
+		case "additionalProperties":
+			if m.value != false {
+				return false
+			}
+		default: // a rule about the object as a whole
+			return false
+		}
+	}
+	return !slices.ContainsFunc(props, func(p member) bool {
+		return slices.ContainsFunc(t.args, func(a *argument) bool { return a.name == p.key })
+	})
+}
