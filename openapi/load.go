@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -27,12 +26,16 @@ func Load(file, overlayFile string) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read document: %w", err)
 	}
+	doc, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
 	if overlayFile != "" {
-		if data, err = applyOverlay(data, file, overlayFile); err != nil {
+		if err := applyOverlay(doc, overlayFile); err != nil {
 			return nil, err
 		}
 	}
-	root, err := parse(data)
+	root, err := plainTree(doc)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -73,28 +76,18 @@ func readBounded(file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxDocumentBytes+1))
 }
 
-func applyOverlay(data []byte, file, overlayFile string) ([]byte, error) {
-	o, err := overlay.Parse(overlayFile)
+func applyOverlay(doc *yaml.Node, file string) error {
+	o, err := overlay.Parse(file)
 	if err != nil {
-		return nil, fmt.Errorf("read overlay: %w", err)
+		return fmt.Errorf("read overlay: %w", err)
 	}
 	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("overlay %s: %w", overlayFile, err)
+		return fmt.Errorf("overlay %s: %w", file, err)
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	if _, err := o.ApplyToStrict(doc); err != nil {
+		return fmt.Errorf("overlay %s: %w", file, err)
 	}
-	if _, err := o.ApplyToStrict(&doc); err != nil {
-		return nil, fmt.Errorf("overlay %s: %w", overlayFile, err)
-	}
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	if err := enc.Encode(&doc); err != nil {
-		return nil, fmt.Errorf("overlay %s: %w", overlayFile, err)
-	}
-	return out.Bytes(), nil
+	return nil
 }
 
 // resolve follows local references to what they name.

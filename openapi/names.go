@@ -101,8 +101,8 @@ func hash8(s string) string {
 }
 
 // unique gives each of the names back, those that occur more than once with a
-// hash of what tells them apart, whatever their order.
-func unique(names, identities []string) []string {
+// separator and a hash of what tells them apart, whatever their order.
+func unique(names []string, separator string, identities []string) []string {
 	count := map[string]int{}
 	for _, n := range names {
 		count[n]++
@@ -110,7 +110,7 @@ func unique(names, identities []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
 		if out[i] = n; count[n] > 1 {
-			out[i] = n + "_" + hash8(identities[i])
+			out[i] = n + separator + hash8(identities[i])
 		}
 	}
 	return out

@@ -131,7 +131,7 @@ func (a *api) nameTools() error {
 			continue
 		}
 	}
-	names, goNames := unique(derived, identities), unique(goNames, identities)
+	names, goNames := unique(derived, "_", identities), unique(goNames, "X", identities)
 	seen := map[string]string{}
 	for i, t := range a.tools {
 		t.name, t.goName = names[i], goNames[i]

@@ -1,7 +1,10 @@
 package openapi
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -14,19 +17,86 @@ const maxDepth = 200
 // maxDocumentBytes bounds a document: the largest public one known is 12 MB.
 const maxDocumentBytes = 64 << 20
 
-// parse reads a document in YAML or JSON, which YAML 1.2 contains. Aliases and
-// merge keys are expanded so that the rest of the package sees plain trees.
+// parse reads a document in YAML or JSON, without aliases.
 func parse(data []byte) (*yaml.Node, error) {
+	doc, err := decode(data)
+	if err != nil {
+		return nil, err
+	}
+	return plainTree(doc)
+}
+
+// decode reads a document as it is written. JSON is read as JSON, although YAML
+// 1.2 contains it: YAML's escapes have no surrogate pairs.
+func decode(data []byte) (*yaml.Node, error) {
 	if len(data) > maxDocumentBytes {
 		return nil, fmt.Errorf("document is larger than %d MiB", maxDocumentBytes>>20)
 	}
 	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+	if trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff"); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(trimmed) {
+		root, err := decodeJSON(trimmed)
+		if err != nil {
+			return nil, err
+		}
+		doc = yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{root}}
+	} else if err := yaml.Unmarshal(data, &doc); err != nil {
 		return nil, fmt.Errorf("document is neither YAML nor JSON: %w", err)
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("document is not an object at its top level")
 	}
+	return &doc, nil
+}
+
+// decodeJSON reads valid JSON, counting lines for errors.
+func decodeJSON(data []byte) (*yaml.Node, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	line, counted := 1, int64(0)
+	var value func(depth int) (*yaml.Node, error)
+	value = func(depth int) (*yaml.Node, error) {
+		if depth > maxDepth {
+			return nil, fmt.Errorf("line %d: nested deeper than %d levels", line, maxDepth)
+		}
+		token, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		line += bytes.Count(data[counted:dec.InputOffset()], []byte("\n"))
+		counted = dec.InputOffset()
+		n := &yaml.Node{Kind: yaml.ScalarNode, Line: line}
+		switch token := token.(type) {
+		case json.Delim:
+			n.Kind = yaml.SequenceNode
+			if token == '{' {
+				n.Kind = yaml.MappingNode
+			}
+			for dec.More() {
+				child, err := value(depth + 1)
+				if err != nil {
+					return nil, err
+				}
+				n.Content = append(n.Content, child)
+			}
+			_, err = dec.Token()
+			return n, err
+		case string:
+			n.Tag, n.Value = "!!str", token
+		case json.Number:
+			n.Tag, n.Value = "!!float", token.String()
+		case bool:
+			n.Tag, n.Value = "!!bool", strconv.FormatBool(token)
+		case nil:
+			n.Tag, n.Value = "!!null", "null"
+		}
+		return n, nil
+	}
+	return value(0)
+}
+
+// plainTree returns the document's root with aliases expanded, so that the rest of
+// the package sees plain trees.
+func plainTree(doc *yaml.Node) (*yaml.Node, error) {
 	// Expansion multiplies what aliases repeat, so it is bounded by count.
 	budget := 5_000_000
 	return expand(doc.Content[0], 0, &budget)
