@@ -49,6 +49,9 @@ func (c *call) arguments(raw []byte) (*Args, *apierrors.Error) {
 	if err := c.fillDefaults(a); err != nil {
 		return nil, err
 	}
+	if err := a.checkText(); err != nil {
+		return nil, err
+	}
 	if err := a.checkPath(); err != nil {
 		return nil, err
 	}
@@ -159,6 +162,25 @@ func (a *Args) Body() io.Reader {
 		return nil
 	}
 	return bytes.NewReader(a.body)
+}
+
+// checkText refuses half a surrogate pair outside the body: it is no character, and
+// would be sent as another one (RFC 8259, section 8.2).
+func (a *Args) checkText() *apierrors.Error {
+	for i := range a.tool.Args {
+		arg, raw := &a.tool.Args[i], a.values[i]
+		if raw == nil || arg.In == InBody || !bytes.Contains(raw, []byte(`\u`)) {
+			continue
+		}
+		const replacement = "\uFFFD"
+		spelled := bytes.Count(raw, []byte(replacement)) + bytes.Count(bytes.ToLower(raw), []byte(`\ufffd`))
+		if strings.Count(textOf(raw), replacement) > spelled {
+			e := apierrors.New(apierrors.InvalidArguments, arg.Name+" holds half a surrogate pair")
+			e.Pointer, e.Expected = pointer(arg.Name), "Unicode text"
+			return e
+		}
+	}
+	return nil
 }
 
 // checkPath refuses values that cannot stand in a path, where the pointer can

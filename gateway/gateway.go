@@ -218,6 +218,6 @@ func (c *call) log(r *Result, took time.Duration) {
 			attrs = append(attrs, slog.String("cause", c.mask(cause.Error())))
 		}
 	}
-	attrs = append(attrs, slog.Duration("duration", took), slog.Int("bytes", r.Size()), slog.String("request_id", c.requestID))
+	attrs = append(attrs, slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.Int("bytes", r.Size()), slog.String("request_id", c.requestID))
 	log.LogAttrs(c.ctx, level, "call", attrs...)
 }

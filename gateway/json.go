@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/postern-mcp/postern/gateway/schema"
@@ -235,6 +236,50 @@ func (t *tidier) array(depth int) bool {
 
 // text reads a string.
 func (t *tidier) text() bool {
+	start, n := t.i, t.kept()
+	if !t.scanText() {
+		return false
+	}
+	if len(t.paths) > 0 {
+		t.quoted(t.src[start:t.i], n)
+	}
+	return true
+}
+
+// quoted leaves out what the paths lead to in a JSON text that raw quotes: an error
+// body may hold another one as a string. n is what was kept before raw.
+func (t *tidier) quoted(raw []byte, n int) {
+	inner, _ := schema.String(raw)
+	if inner = strings.TrimSpace(inner); inner == "" || inner[0] != '{' && inner[0] != '[' {
+		return
+	}
+	paths := t.paths
+	// What stands under the keys that led here may have begun outside.
+	for _, p := range t.paths {
+		for i := 1; i < len(p); i++ {
+			if len(t.trail) >= i && trailEnds(t.trail, p[:i]) {
+				paths = append(paths[:len(paths):len(paths)], p[i:])
+			}
+		}
+	}
+	plain, ok := tidy([]byte(inner), nil)
+	redacted, _ := tidy([]byte(inner), paths)
+	if ok && !bytes.Equal(plain, redacted) {
+		t.cut(n)
+		t.out = appendJSON(t.out, redacted)
+	}
+}
+
+func trailEnds(trail [][]byte, path []string) bool {
+	for i, key := range trail[len(trail)-len(path):] {
+		if string(key) != path[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *tidier) scanText() bool {
 	for i := t.i + 1; i < len(t.src); i++ {
 		switch c := t.src[i]; {
 		case c == '"':

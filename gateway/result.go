@@ -58,7 +58,7 @@ func (c *call) result(a transport.Answer) *Result {
 		e.Attempts = a.Attempts
 		return failure(e)
 	}
-	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
+	mediaType, _, _ := mime.ParseMediaType(string(c.caller.Token.Mask([]byte(a.Header.Get("Content-Type")))))
 	switch {
 	case isJSON:
 		return &Result{Text: body}
@@ -87,7 +87,7 @@ func (c *call) unusable(a transport.Answer, message string) *apierrors.Error {
 	e := apierrors.New(apierrors.InvalidResponse, message)
 	e.Status, e.Delivery, e.Attempts = a.Status, apierrors.Answered, a.Attempts
 	if !c.tool.ReadOnly {
-		e.Hint = "The API accepted the request; read the state before repeating it."
+		return accepted(e)
 	}
 	return e
 }
@@ -107,8 +107,19 @@ func isText(mediaType string) bool {
 	return strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "+xml") || strings.HasSuffix(mediaType, "+yaml")
 }
 
+// accepted marks the error of a change that the API made although its answer is of
+// no use: to repeat the call would make it twice.
+func accepted(e *apierrors.Error) *apierrors.Error {
+	e.Retryable = false
+	e.Hint = "The API accepted the request; read the state before repeating it."
+	return e
+}
+
 // advise adds what the operation knows to an error of the transport's.
 func (c *call) advise(e *apierrors.Error) *apierrors.Error {
+	if !c.tool.ReadOnly && e.Delivery == apierrors.Answered && (e.Status == 0 || e.Status/100 == 2) {
+		return accepted(e)
+	}
 	if e.Hint == "" && e.Delivery == apierrors.Unknown && !c.tool.ReadOnly {
 		e.Hint = "It is not known whether the API acted on this request; read the state before repeating it."
 	}

@@ -249,7 +249,7 @@ func TestLog(t *testing.T) {
 		want                  []string
 	}{
 		{"success", "make_thing", `{"id":"ARGUMENT","shop":"ARGUMENT","must":"ARGUMENT","payload":"ARGUMENT"}`, respond(200, "application/json", `"BODY"`),
-			[]string{"level=INFO", "tool=make_thing", "status=200", "attempts=1", "bytes=6", "duration=", "request_id=rq_"}},
+			[]string{"level=INFO", "tool=make_thing", "status=200", "attempts=1", "bytes=6", "duration_ms=", "request_id=rq_"}},
 		{"refused", "make_thing", `{"id":"ARGUMENT","shop":"ARGUMENT","must":"ARGUMENT","payload":"ARGUMENT"}`, respond(400, "application/json", `{"message":"BODY"}`),
 			[]string{"level=INFO", "status=400", "code=http_4xx"}},
 		{"invalid", "make_thing", `{"ARGUMENT":"ARGUMENT"}`, respond(200, "", ""), []string{"code=invalid_arguments", "tool=make_thing"}},

@@ -56,7 +56,7 @@ func (t *tool) addBody(s *schemas) error {
 		return fmt.Errorf("the request body has the media type %q", main.name)
 	}
 	t.body = &body{mediaTypes: []string{concrete(main.name)}}
-	t.alternatives(s, main)
+	t.alternatives(main)
 	var schema object
 	switch kind(main.name) {
 	case "text":
@@ -104,17 +104,17 @@ func (t *tool) wholeBody(s *schemas, schema object, main mediaType) {
 }
 
 // alternatives offers the further media types that carry the same schema.
-func (t *tool) alternatives(s *schemas, main mediaType) {
+func (t *tool) alternatives(main mediaType) {
 	same := func(m mediaType) bool {
 		return m.schema == main.schema || m.schema != nil && main.schema != nil && string(appendJSON(nil, nodeJSON(m.schema))) == string(appendJSON(nil, nodeJSON(main.schema)))
 	}
 	structured := func(k string) bool { return k == "json" || k == "form" || k == "multipart" }
 	for _, m := range t.bodies {
 		name := concrete(m.name)
-		if slices.Contains(t.body.mediaTypes, name) || !same(m) || kind(m.name) != kind(main.name) && !(structured(kind(m.name)) && structured(kind(main.name))) {
-			continue
+		alike := kind(m.name) == kind(main.name) || structured(kind(m.name)) && structured(kind(main.name))
+		if alike && same(m) && !slices.Contains(t.body.mediaTypes, name) {
+			t.body.mediaTypes = append(t.body.mediaTypes, name)
 		}
-		t.body.mediaTypes = append(t.body.mediaTypes, name)
 	}
 	if len(t.body.mediaTypes) < 2 {
 		return

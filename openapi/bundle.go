@@ -84,7 +84,7 @@ func (b *bundler) reference(ref, file, main string) (string, error) {
 	}
 	data, err := b.folder.ReadFile(filepath.FromSlash(name))
 	if err != nil {
-		return ref, nil // likewise
+		return ref, nil //nolint:nilerr // likewise
 	}
 	tree, err := parse(data)
 	if err != nil {

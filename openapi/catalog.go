@@ -49,7 +49,7 @@ func (a *api) catalog(module string) ([]byte, error) {
 	p("},\n}\n")
 	p("func rest(c gateway.Client) *apiclient.Client {\nreturn &apiclient.Client{Server: c.Server, Doer: c.Doer}\n}")
 	for _, t := range a.tools {
-		p("\nfunc %s(ctx context.Context, client gateway.Client, args *gateway.Args) (*http.Response, error) {", lowerCamel(t.goName))
+		p("\nfunc call%s(ctx context.Context, client gateway.Client, args *gateway.Args) (*http.Response, error) {", t.goName)
 		p("return %s\n}", t.call())
 	}
 	code, err := format.Source(b.Bytes())
@@ -143,7 +143,7 @@ func (a *api) row(p printer, t *tool) {
 	if t.redact != nil {
 		p("Redact: %#v,", t.redact)
 	}
-	p("Invoke: %s,\n},", lowerCamel(t.goName))
+	p("Invoke: call%s,\n},", t.goName)
 }
 
 func (a *api) bodyRow(p printer, t *tool) {

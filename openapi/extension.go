@@ -64,10 +64,26 @@ type operationExtension struct {
 		Idempotent  *bool `yaml:"idempotent"`
 		OpenWorld   *bool `yaml:"openWorld"`
 	} `yaml:"annotations"`
-	Retry      string         `yaml:"retry"`
-	Redact     []string       `yaml:"redact"`
-	ErrorCodes map[int]string `yaml:"error-codes"`
-	Hints      map[int]string `yaml:"hints"`
+	Retry      string   `yaml:"retry"`
+	Redact     []string `yaml:"redact"`
+	ErrorCodes statuses `yaml:"error-codes"`
+	Hints      statuses `yaml:"hints"`
+}
+
+// statuses maps statuses to texts. In JSON their keys are strings.
+type statuses map[int]string
+
+// UnmarshalYAML implements [yaml.Unmarshaler].
+func (s *statuses) UnmarshalYAML(n *yaml.Node) error {
+	*s = statuses{}
+	for key, v := range members(n) {
+		status, err := strconv.Atoi(key)
+		if err != nil {
+			return fmt.Errorf("line %d: %q is no status", n.Line, key)
+		}
+		(*s)[status] = text(v)
+	}
+	return nil
 }
 
 // extension decodes x-mcp strictly: a misspelt key would otherwise do nothing
@@ -96,6 +112,23 @@ type extensionError struct{ error }
 // say what the caller has to mend.
 var mappable = []string{"invalid_arguments", "unauthorized"}
 
+// fillIn takes from the document's own description what x-mcp does not say.
+func (x *rootExtension) fillIn(info *yaml.Node) {
+	title := text(get(info, "title"))
+	if x.Server.Name == "" {
+		name := strings.ToLower(strings.Join(words(title), "-"))
+		if len(name) > 40 {
+			name = strings.TrimRight(name[:40], "-")
+		}
+		if x.Server.Name = name; !isServerName(name) {
+			x.Server.Name = "gateway"
+		}
+	}
+	x.Server.Title = orElse(x.Server.Title, shortenText(title, 80))
+	x.Server.Instructions = orElse(x.Server.Instructions, shortenText(text(get(info, "description")), maxText))
+	x.EnvPrefix = orElse(x.EnvPrefix, strings.ToUpper(strings.ReplaceAll(x.Server.Name, "-", "_")))
+}
+
 func (x *rootExtension) check() error {
 	if !isIdentifier(x.EnvPrefix) || strings.ToUpper(x.EnvPrefix) != x.EnvPrefix {
 		return fmt.Errorf("x-mcp: env-prefix is %q; expected capital letters, digits and _ (it starts the names of environment variables)", x.EnvPrefix)
@@ -113,8 +146,8 @@ func (x *rootExtension) check() error {
 		if p.Header != "" && (!isHeaderName(p.Header) || slices.Contains(credentials, strings.ToLower(p.Header))) {
 			return fmt.Errorf("x-mcp: default-parameters.%s.header is %q; expected the name of a header that carries no credential", name, p.Header)
 		}
-		if suffix, _ := strings.CutPrefix(p.Env, x.EnvPrefix+"_"); slices.Contains(secrets, suffix) {
-			return fmt.Errorf("x-mcp: default-parameters.%s.env is %q, which holds a secret", name, p.Env)
+		if slices.ContainsFunc(strings.Split(p.Env, "_"), func(word string) bool { return slices.Contains(secrets, word) }) {
+			return fmt.Errorf("x-mcp: default-parameters.%s.env is %q, which sounds like a secret", name, p.Env)
 		}
 		if p.Env != "" && (!strings.HasPrefix(p.Env, x.EnvPrefix+"_") || !isIdentifier(p.Env)) {
 			// A document must not be able to make a gateway read AWS_SECRET_ACCESS_KEY.
@@ -146,10 +179,10 @@ func (x *operationExtension) check() error {
 	return nil
 }
 
-// secrets end the names of variables, and credentials are headers, whose values
-// a document must not be able to send as an argument.
+// secrets are words in the names of variables, and credentials are headers, whose
+// values a document must not be able to send as an argument.
 var (
-	secrets     = []string{"TOKEN", "TOKEN_FILE", "USERNAME", "PASSWORD"}
+	secrets     = []string{"TOKEN", "USERNAME", "PASSWORD", "PASSWD", "SECRET", "KEY", "APIKEY", "CREDENTIAL", "CREDENTIALS", "AUTH", "PAT"}
 	credentials = []string{"authorization", "proxy-authorization", "cookie", "x-api-key"}
 )
 

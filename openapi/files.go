@@ -53,7 +53,11 @@ func (d *Document) Generate(dir string) ([]File, error) {
 		{"gateway/catalog/tools.gen.go", rows},
 		{"contracts/" + a.root.ContractVersion + "/mcp-tools.json", contract},
 	}
-	files = append(files, a.pages()...)
+	envelope := "error envelope"
+	if _, err := os.Stat(filepath.Join(dir, "docs", "errors.md")); err == nil {
+		envelope = "[envelope](../errors.md)"
+	}
+	files = append(files, a.pages(envelope)...)
 	readme, err := a.readme(dir)
 	if err != nil {
 		return nil, err
@@ -93,17 +97,17 @@ func (a *api) readme(dir string) ([]File, error) {
 	return []File{{"README.md", slices.Concat(before, []byte(table), after)}}, nil
 }
 
-// generatedOnly are the folders and suffixes in which every file is derived, so
-// that one which is not generated any more is an orphan.
+// generatedOnly reports a file of which every one in its folder is derived, so that
+// one which is not generated any more is an orphan. Contracts of other versions
+// are none: they stay for comparison.
 func generatedOnly(path, contract string) bool {
-	dir, name := filepath.ToSlash(filepath.Dir(path)), filepath.Base(path)
-	switch dir {
+	switch filepath.ToSlash(filepath.Dir(path)) {
 	case "apiclient", "gateway/catalog":
-		return strings.HasSuffix(name, ".gen.go")
-	case "docs/tools", contract:
-		return true
+		return strings.HasSuffix(path, ".gen.go")
+	case contract:
+		return filepath.Base(path) != releasedMarker
 	}
-	return false
+	return strings.HasPrefix(path, "docs/tools/")
 }
 
 // Change is a difference between what is generated and what is there.
@@ -137,15 +141,14 @@ func Stale(dir string, files []File) ([]Change, error) {
 		}
 	}
 	for _, top := range []string{"apiclient", "gateway/catalog", "docs/tools", contract} {
-		entries, err := fs.ReadDir(root.FS(), top)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		for _, e := range entries {
-			path := top + "/" + e.Name()
-			if !e.IsDir() && !known[path] && generatedOnly(path, contract) {
+		err := fs.WalkDir(root.FS(), top, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() && !known[path] && generatedOnly(path, contract) {
 				changes = append(changes, Change{path, "orphaned"})
 			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
 		}
 	}
 	slices.SortFunc(changes, func(x, y Change) int { return strings.Compare(x.Path, y.Path) })

@@ -37,7 +37,7 @@ func TestTheDerivedFilesInTheRepositoryAreUpToDate(t *testing.T) {
 }
 
 func TestGeneratingTwiceGivesTheSameBytes(t *testing.T) {
-	dir := module(t)
+	dir := moduleDir(t)
 	first, err := stock(t).Generate(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestTheOrderOfPathsDoesNotReachTheContract(t *testing.T) {
 }
 
 func TestWriteMendsWhatIsMissingStaleOrOrphaned(t *testing.T) {
-	dir := module(t)
+	dir := moduleDir(t)
 	files, err := stock(t).Generate(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestWriteMendsWhatIsMissingStaleOrOrphaned(t *testing.T) {
 }
 
 func TestWriteCannotLeaveTheFolder(t *testing.T) {
-	dir, outside := module(t), t.TempDir()
+	dir, outside := moduleDir(t), t.TempDir()
 	if err := os.Symlink(outside, filepath.Join(dir, "apiclient")); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestWriteCannotLeaveTheFolder(t *testing.T) {
 }
 
 func TestTheReadmeTableIsReplacedBetweenItsMarkers(t *testing.T) {
-	dir := module(t)
+	dir := moduleDir(t)
 	before, after := "# Shop\n\n", "\n\nmore\n"
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), []byte(before+readmeBegin+"\nold\n"+readmeEnd+after), 0o600); err != nil {
 		t.Fatal(err)
@@ -145,14 +145,15 @@ const hostile = "openapi: 3.1.0\n" + `info: {title: "x", version: "1"}
 servers: [{url: /v1}]
 x-mcp: {server: {name: evil, title: "t` + "`" + `*/\n\"", instructions: "i\"\n}"}, env-prefix: EVIL}
 paths:
-  "/a/{type}/{url}/{err}/%2e%2e/x":
+  "/a/{type}/{r}/{encode}/{err}/%2e%2e/x":
     post:
       operationId: "x\"; import \"os"
       summary: "*/ func init() { panic(1) } /* | <script>"
       description: "line\nfunc init() {}\n"
       parameters:
         - {name: type, in: path, required: true, schema: {type: string}}
-        - {name: url, in: path, required: true, schema: {type: string}}
+        - {name: r, in: path, required: true, schema: {type: string}}
+        - {name: encode, in: path, required: true, schema: {type: array, items: {type: string}}}
         - {name: err, in: path, required: true, schema: {type: string}}
         - {name: ctx, in: query, schema: {type: string}, x-go-name: "A string; import \"os\"", x-go-type: os.File}
         - {name: Ctx, in: query, schema: {type: string, description: "` + "`" + `\"%s%!"}}
@@ -169,7 +170,7 @@ paths:
 `
 
 func TestAHostileDocumentCannotWriteCode(t *testing.T) {
-	dir := module(t)
+	dir := moduleDir(t)
 	d, err := Parse([]byte(hostile), "hostile.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,11 @@
 package openapi
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/speakeasy-api/openapi/overlay"
@@ -15,7 +17,30 @@ type Document struct {
 	root     *yaml.Node
 	name     string // how errors call it
 	swagger2 bool
+	filter   Filter
 }
+
+// Filter chooses operations. The zero value chooses all.
+type Filter struct {
+	// IncludeTags and IncludeOps, where given, are all that is chosen: operations
+	// with one of these tags, or one of these operation ids.
+	IncludeTags, IncludeOps []string
+	// ExcludeOps are operation ids that are not chosen in any case.
+	ExcludeOps []string
+}
+
+func (f *Filter) lets(op *operation) bool {
+	if slices.Contains(f.ExcludeOps, op.id) {
+		return false
+	}
+	if len(f.IncludeTags)+len(f.IncludeOps) == 0 {
+		return true
+	}
+	return slices.Contains(f.IncludeOps, op.id) || slices.ContainsFunc(op.tags, func(t string) bool { return slices.Contains(f.IncludeTags, t) })
+}
+
+// Choose limits what is generated to the operations that a filter chooses.
+func (d *Document) Choose(f Filter) { d.filter = f }
 
 // Load reads a document (Swagger 2.0, OpenAPI 3.0 to 3.2, YAML or JSON), the files
 // it refers to, and applies an OpenAPI Overlay 1.0 to it if overlayFile is not
@@ -77,9 +102,21 @@ func readBounded(file string) ([]byte, error) {
 }
 
 func applyOverlay(doc *yaml.Node, file string) error {
-	o, err := overlay.Parse(file)
+	data, err := readBounded(file)
 	if err != nil {
 		return fmt.Errorf("read overlay: %w", err)
+	}
+	// Read here first, because the library does not bound aliases.
+	tree, err := parse(data)
+	if err != nil {
+		return fmt.Errorf("overlay %s: %w", file, err)
+	}
+	if data, err = yaml.Marshal(tree); err != nil {
+		return fmt.Errorf("overlay %s: %w", file, err)
+	}
+	o, err := overlay.ParseReader(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("overlay %s: %w", file, err)
 	}
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("overlay %s: %w", file, err)

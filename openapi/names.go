@@ -67,7 +67,7 @@ func camel(s string) string {
 }
 
 // lowerCamel makes an unexported Go identifier that neither is a keyword nor
-// shadows a package or variable of the generated client.
+// shadows what the client's template uses inside a function.
 func lowerCamel(s string) string {
 	c := camel(s)
 	c = strings.ToLower(c[:1]) + c[1:]
@@ -77,13 +77,10 @@ func lowerCamel(s string) string {
 	return c
 }
 
-// taken are the names the templates of oapi-codegen use inside a function that
-// has path parameters as arguments.
+// taken are the names that clientTemplate uses where path parameters are arguments.
 var taken = map[string]bool{
-	"bytes": true, "context": true, "ctx": true, "err": true, "fmt": true, "http": true, "io": true, "json": true,
-	"operationPath": true, "params": true, "queryURL": true, "queryValues": true, "rawQueryFragments": true,
-	"req": true, "reqEditors": true, "runtime": true, "server": true, "serverURL": true, "strings": true,
-	"url": true, "c": true, "body": true, "contentType": true, "time": true, "string": true, "error": true, "nil": true,
+	"body": true, "c": true, "contentType": true, "context": true, "ctx": true, "encode": true, "err": true,
+	"error": true, "http": true, "io": true, "nil": true, "params": true, "r": true, "req": true, "string": true,
 }
 
 // shorten cuts a name to the limit and marks the cut with a hash of the whole

@@ -12,7 +12,7 @@ import (
 // operation is one operation of the document, references resolved.
 type operation struct {
 	id, method, path     string
-	tag                  string
+	tags                 []string
 	summary, description string
 	params               []*parameter
 	bodies               []mediaType // in the document's order
@@ -102,9 +102,7 @@ func (d *Document) operation(path, method string, item, n *yaml.Node) (*operatio
 	op := &operation{
 		id: text(get(n, "operationId")), method: method, path: path,
 		summary: text(get(n, "summary")), description: text(get(n, "description")),
-	}
-	if tags := strs(get(n, "tags")); len(tags) > 0 {
-		op.tag = tags[0]
+		tags: strs(get(n, "tags")),
 	}
 	err := extension(n, &op.x)
 	if err == nil {

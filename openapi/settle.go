@@ -1,6 +1,9 @@
 package openapi
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // inlineBytes is the size up to which a definition is written out wherever it is
 // used: a reference and its definition would cost about as much.
@@ -69,7 +72,12 @@ func defRef(m member) (string, bool) {
 }
 
 func (w *settling) inlined(name string) bool {
-	return !w.recursive[name] && (w.uses[name] == 1 || len(appendJSON(nil, w.byName[name].schema)) <= inlineBytes)
+	if w.recursive[name] {
+		return false
+	}
+	// A small one that refers to others could double at each of their levels.
+	small := appendJSON(nil, w.byName[name].schema)
+	return w.uses[name] == 1 || len(small) <= inlineBytes && !bytes.Contains(small, []byte(`"$ref"`))
 }
 
 func (w *settling) write(v any) any {

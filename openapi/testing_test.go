@@ -41,7 +41,7 @@ func fault(t *testing.T, doc string) string {
 }
 
 // module makes a folder with a go.mod to generate into.
-func module(t *testing.T) string {
+func moduleDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/shop\n\ngo 1.26\n"), 0o600); err != nil {

@@ -53,6 +53,7 @@ func (d *Document) api() (*api, error) {
 	if err := extension(d.root, &a.root); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
+	a.root.fillIn(get(d.root, "info"))
 	if err := a.root.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
@@ -71,6 +72,9 @@ func (d *Document) api() (*api, error) {
 	}
 	a.left = left
 	for _, op := range ops {
+		if !d.filter.lets(op) {
+			continue
+		}
 		t, err := a.tool(op)
 		if err != nil {
 			a.left = append(a.left, LeftOut{op.where(), err.Error()})
@@ -122,9 +126,11 @@ func (a *api) nameTools() error {
 		identities[i] = t.method + " " + t.path
 		whole := orElse(t.id, t.method+"_"+t.path)
 		derived[i] = shorten(snake(whole), whole, maxToolName)
-		goNames[i] = camel(whole)
+		if goNames[i] = camel(whole); goNames[i] == "Server" || goNames[i] == "Doer" { // the client's fields
+			goNames[i] += "Operation"
+		}
 		if t.x.Tool != "" {
-			if !isToolName(t.x.Tool) {
+			if !isToolName(t.x.Tool) || strings.EqualFold(t.x.Tool, "README") {
 				return fmt.Errorf("%s: %s: x-mcp.tool is %q; expected letters, digits and _ - . only, at most 64", a.doc.name, t.where(), t.x.Tool)
 			}
 			derived[i] = t.x.Tool
@@ -182,11 +188,17 @@ func (a *api) tool(op *operation) (*tool, error) {
 	})
 	t.hints()
 	t.inputSchema = s.settle(t.input())
+	if size := len(appendJSON(nil, t.inputSchema)); size > maxSchemaBytes {
+		return nil, fmt.Errorf("its input schema has %d bytes; at most %d can be published", size, maxSchemaBytes)
+	}
 	for _, path := range op.x.Redact {
 		t.redact = append(t.redact, strings.Split(path, "."))
 	}
 	return t, nil
 }
+
+// maxSchemaBytes bounds what one tool publishes: more than any model reads.
+const maxSchemaBytes = 2 << 20
 
 func rank(a *argument) int {
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gopkg.in/yaml.v3"
 	"pgregory.net/rapid"
 )
 
@@ -136,6 +137,23 @@ func TestServerPath(t *testing.T) {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
+}
+
+// A comma in a YAML flow mapping ends a text and makes the rest of it a key.
+func TestNoTextOfTheStockDocumentIsCutShort(t *testing.T) {
+	t.Parallel()
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		for key, v := range members(n) {
+			if v.Tag == "!!null" && strings.Contains(key, " ") {
+				t.Errorf("line %d: quote the text that ends in %q", v.Line, key)
+			}
+		}
+		for _, c := range n.Content {
+			walk(c)
+		}
+	}
+	walk(stock(t).root)
 }
 
 // The rules that every tool of the stock contract keeps, whatever is added.

@@ -98,7 +98,7 @@ func decodeJSON(data []byte) (*yaml.Node, error) {
 // the package sees plain trees.
 func plainTree(doc *yaml.Node) (*yaml.Node, error) {
 	// Expansion multiplies what aliases repeat, so it is bounded by count.
-	budget := 5_000_000
+	budget := 2_000_000
 	return expand(doc.Content[0], 0, &budget)
 }
 

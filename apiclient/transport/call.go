@@ -11,7 +11,7 @@ import (
 )
 
 // Call sends the one request of one tool call. It implements the generated
-// client's HttpRequestDoer, so the client builds the request and the Call
+// client's Doer, so the client builds the request and the Call
 // decides what of it may leave. It is used once, by one goroutine.
 type Call struct {
 	up    *Upstream

@@ -8,9 +8,8 @@ import (
 )
 
 // checkURL is the one chokepoint for where a request goes: the operator's
-// origin and base path, then a path of the operation's own template. A
-// generated client resolves paths as URL references (RFC 3986, section 5.2),
-// so that without it a value such as ".." reaches another operation.
+// origin and base path, then a path of the operation's own template.
+// Whatever built the URL, a value such as ".." must not reach another operation.
 func (u *Upstream) checkURL(op *Operation, got *url.URL) error {
 	if !u.sameOrigin(got) {
 		return defect("the request does not go to the base URL's origin")

@@ -5,7 +5,7 @@
 //	up, err := transport.New(transport.Config{BaseURL: base})
 //	...
 //	call := up.NewCall(token, &readTrigger)   // one per tool call
-//	client := apiclient.Client{Server: up.BaseURL(), Client: call}
+//	client := apiclient.Client{Server: up.BaseURL(), Doer: call}
 //	if _, err := client.ReadTrigger(ctx, project, name); err != nil {
 //		return err // an *apierrors.Error, complete with delivery and attempts
 //	}

@@ -22,6 +22,9 @@ func (c *Call) failure(ctx, caller context.Context, err error) *apierrors.Error 
 		err = wrapped.Err // the wrapper spells out the URL with its query
 	}
 	e := c.classify(ctx, caller, err)
+	if broken, ok := errors.AsType[*bodyError](err); ok {
+		e.Status = broken.status // tells a writer that it succeeded
+	}
 	if e.Unwrap() == nil && !errors.Is(err, e) {
 		e.WithCause(err)
 	}
@@ -42,9 +45,7 @@ func (c *Call) classify(ctx, caller context.Context, err error) *apierrors.Error
 		return apierrors.New(apierrors.Timeout, "no complete answer from "+c.up.address+" within "+c.up.conf.Timeout.String())
 	}
 	if broken, ok := errors.AsType[*bodyError](err); ok {
-		e := brokenAnswer("the answer from " + c.up.address + " " + broken.what())
-		e.Status = broken.status // tells a writer that it succeeded
-		return e
+		return brokenAnswer("the answer from " + c.up.address + " " + broken.what())
 	}
 	switch {
 	case !c.trace.connected:

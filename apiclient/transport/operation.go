@@ -37,9 +37,11 @@ const (
 	AuthBearer AuthKind = iota
 	// AuthBasic is Authorization: Basic (RFC 7617); the token is the encoded pair.
 	AuthBasic
-	// AuthHeader, AuthQuery and AuthCookie are an API key in the place of that name.
+	// AuthHeader is an API key in the header of that name.
 	AuthHeader
+	// AuthQuery is an API key in the query parameter of that name.
 	AuthQuery
+	// AuthCookie is an API key in the cookie of that name.
 	AuthCookie
 	// AuthNone sends no credential, whatever the caller has.
 	AuthNone

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/postern-mcp/postern/apiclient/transport"
 	apierrors "github.com/postern-mcp/postern/errors"
 	"github.com/postern-mcp/postern/gateway"
 )
@@ -25,7 +26,7 @@ func call(p *process, s *settings) action {
 		if s.row("log-level").source == "default" {
 			*up.logLevel = "warn" // a person who calls one tool sees its result
 		}
-		g, closeGateway, err := up.open(p, s.file, up.logger(p.err))
+		g, closeGateway, err := up.open(p, s, up.logger(p.err))
 		if err != nil {
 			return err
 		}
@@ -36,7 +37,7 @@ func call(p *process, s *settings) action {
 		}
 		var arguments []byte
 		if *asJSON != "" {
-			arguments, err = wholeArguments(p.in, *asJSON, args[1:])
+			arguments, err = wholeArguments(ctx, p.in, *asJSON, args[1:])
 		} else {
 			arguments, err = pairArguments(tool, args[1:])
 		}
@@ -44,7 +45,7 @@ func call(p *process, s *settings) action {
 			return err
 		}
 		var caller gateway.Caller
-		if caller.Token, err = tokenSource(p.catalog, *tokenFile)(); err != nil {
+		if caller.Token, err = tokenSource(p.catalog, s, *tokenFile)(); err != nil && tool.Operation.Auth.Kind != transport.AuthNone {
 			return printResult(p.out, g.Refuse(ctx, tool, apierrors.New(apierrors.Unauthorized, err.Error())))
 		}
 		return printResult(p.out, g.Call(ctx, caller, tool, arguments))
@@ -67,15 +68,29 @@ func printResult(out io.Writer, r *gateway.Result) error {
 }
 
 // wholeArguments is the object given as --json.
-func wholeArguments(in io.Reader, given string, pairs []string) ([]byte, error) {
+func wholeArguments(ctx context.Context, in io.Reader, given string, pairs []string) ([]byte, error) {
 	if len(pairs) > 0 {
 		return nil, usage("pass arguments either as --json or as KEY=VALUE, not both")
 	}
 	data := []byte(given)
 	if given == "-" {
-		var err error
-		if data, err = io.ReadAll(io.LimitReader(in, 16<<20)); err != nil {
-			return nil, fmt.Errorf("read the arguments: %w", err)
+		type input struct {
+			data []byte
+			err  error
+		}
+		read := make(chan input, 1)
+		go func() {
+			data, err := io.ReadAll(io.LimitReader(in, 16<<20))
+			read <- input{data, err}
+		}()
+		select {
+		case got := <-read:
+			if got.err != nil {
+				return nil, fmt.Errorf("read the arguments: %w", got.err)
+			}
+			data = got.data
+		case <-ctx.Done(): // a terminal does not end a read
+			return nil, ctx.Err()
 		}
 	}
 	if !json.Valid(data) {

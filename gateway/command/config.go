@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,7 +82,8 @@ func (p *process) loadConfig(args []string) (*configFile, []string, error) {
 		return nil, nil, fmt.Errorf("read the configuration: %w", err)
 	}
 	if err := yaml.Unmarshal(data, &f.values); err != nil {
-		return nil, nil, fmt.Errorf("the configuration %s is not a YAML mapping of settings: %w", f.path, err)
+		// Not the library's words, which quote the file: it may be the wrong one.
+		return nil, nil, fmt.Errorf("the configuration %s is not a YAML mapping of settings", f.path)
 	}
 	return f, args, f.check()
 }
@@ -167,7 +169,7 @@ func config(p *process, s *settings) action {
 		w := tabwriter.NewWriter(p.out, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "SETTING\tVALUE\tFROM\tVARIABLE")
 		for _, r := range s.rows {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.key(), orDash(r.flag.Value.String()), r.source, s.variable(r))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.key(), orDash(shown(r)), r.source, s.variable(r))
 		}
 		for i := range p.catalog.Defaults {
 			d := &p.catalog.Defaults[i]
@@ -184,6 +186,15 @@ func config(p *process, s *settings) action {
 		fmt.Fprintf(w, "token\t%s\t%s\t%s_TOKEN\n", state, source, p.catalog.EnvPrefix)
 		return w.Flush()
 	}
+}
+
+// shown is a setting's value without the password that a URL may hold.
+func shown(r *setting) string {
+	value := r.flag.Value.String()
+	if u, err := url.Parse(value); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return value
 }
 
 func orDash(s string) string {

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/postern-mcp/postern/apiclient/transport"
 	apierrors "github.com/postern-mcp/postern/errors"
 	"github.com/postern-mcp/postern/gateway"
 )
@@ -38,7 +39,7 @@ func doctor(p *process, s *settings) action {
 	return func(ctx context.Context, _ []string) error {
 		t := &checkup{w: tabwriter.NewWriter(p.out, 0, 8, 2, ' ', 0)}
 		*up.logLevel = "error"
-		examine(ctx, p, s.file, up, *tokenFile, t)
+		examine(ctx, p, s, up, tokenSource(p.catalog, s, *tokenFile), t)
 		if err := t.w.Flush(); err != nil {
 			return err
 		}
@@ -49,16 +50,16 @@ func doctor(p *process, s *settings) action {
 	}
 }
 
-func examine(ctx context.Context, p *process, file *configFile, up *upstreamFlags, tokenFile string, t *checkup) {
+func examine(ctx context.Context, p *process, s *settings, up *upstreamFlags, source func() (transport.Token, error), t *checkup) {
 	prefix := p.catalog.EnvPrefix
-	g, closeGateway, err := up.open(p, file, up.logger(p.err))
+	g, closeGateway, err := up.open(p, s, up.logger(p.err))
 	if err != nil {
 		t.fail("configuration", "not usable", err.Error())
 		return
 	}
 	defer closeGateway()
 	t.ok("configuration", "the API is at "+g.BaseURL())
-	token, err := tokenSource(p.catalog, tokenFile)()
+	token, err := source()
 	if err != nil {
 		t.fail("token", "none to send", err.Error())
 		return
@@ -71,7 +72,7 @@ func examine(ctx context.Context, p *process, file *configFile, up *upstreamFlag
 	} else if !examineIdentity(ctx, t, g, caller, tool, identity, prefix) {
 		return
 	}
-	defaults, err := file.defaults()
+	defaults, err := s.file.defaults()
 	if err != nil {
 		t.fail("configuration", "not usable", err.Error())
 		return

@@ -26,9 +26,7 @@ func (p *process) usageOf(cmd *command, s *settings) {
 	if cmd.more != "" {
 		fmt.Fprintf(p.out, "\n%s\n", wrap(cmd.more, ""))
 	}
-	if len(s.rows) > 0 {
-		fmt.Fprint(p.out, "\nSettings:\n")
-	}
+	fmt.Fprint(p.out, "\nSettings:\n")
 	for _, r := range s.rows {
 		head := "--" + r.name
 		if r.placeholder != "" {
@@ -44,8 +42,24 @@ func (p *process) usageOf(cmd *command, s *settings) {
 		}
 		fmt.Fprintf(p.out, "  %s\n%s\n", head, wrap(text, "        "))
 	}
+	p.usageOfVariables(s)
 	fmt.Fprintf(p.out, "  --config FILE\n%s\n", wrap(fmt.Sprintf("YAML file with settings; its keys are the flags' names with _ for -, and %s. (%s_CONFIG, default %s if it exists)",
 		strings.Join(argumentKeys(p.catalog), ", "), p.catalog.EnvPrefix, displayConfigPath(p.catalog)), "        "))
+}
+
+// usageOfVariables prints what a command reads that has no flag.
+func (p *process) usageOfVariables(s *settings) {
+	prefix := p.catalog.EnvPrefix
+	if s.has("token-file") {
+		fmt.Fprintf(p.out, "  (%s_TOKEN)\n%s\n", prefix, wrap("The personal access token; a variable or a file, never a flag.", "        "))
+	}
+	if !s.has("api-url") {
+		return
+	}
+	for _, d := range p.catalog.Defaults {
+		fmt.Fprintf(p.out, "  (%s)\n%s\n", d.Env, wrap("Default of the argument "+d.Argument+"; "+d.ConfigKey+" in the configuration file.", "        "))
+	}
+	fmt.Fprintf(p.out, "  (GOGC, GOMEMLIMIT)\n%s\n", wrap("The collector's settings; GOGC is 400 when neither is set.", "        "))
 }
 
 // wrap breaks text into lines of at most helpWidth characters.

@@ -57,6 +57,9 @@ func TestTheReadmeListsEverySetting(t *testing.T) {
 			if i < 0 {
 				rows, i = append(rows, &row{setting: r, variable: s.variable(r)}), len(rows)
 			}
+			if rows[i].fallback != r.fallback {
+				rows[i].fallback += " / " + r.fallback
+			}
 			rows[i].commands = append(rows[i].commands, cmd.name)
 		}
 	}

@@ -16,19 +16,30 @@ import (
 	"github.com/postern-mcp/postern/gateway/mcpserver"
 )
 
+// What stdio and serve say of the settings they share. The grace time stays below
+// the 30 s after which Kubernetes kills.
+const (
+	defaultGrace  = 25 * time.Second
+	graceHelp     = "How long calls in flight may take once the process is to stop; longer ones are answered with canceled."
+	rateLimitHelp = "Calls per second for each token, bursts of twice that; 0 is no limit."
+)
+
 // stdio serves until input ends or the process is told to stop.
 func stdio(p *process, s *settings) action {
 	up, tokenFile := upstreamSettings(s), tokenSettings(s)
-	rateLimit := s.number("rate-limit", 0, "Calls per second that are let through; 0 is no limit.")
-	grace := s.duration("grace", 10*time.Second, "How long calls in flight may take once input has ended.")
+	rateLimit := s.number("rate-limit", 0, rateLimitHelp)
+	grace := s.duration("grace", defaultGrace, graceHelp)
 	return func(ctx context.Context, _ []string) error {
+		if err := s.checkRate("rate-limit", *rateLimit); err != nil {
+			return err
+		}
 		log := up.logger(p.err)
-		g, closeGateway, err := up.open(p, s.file, log)
+		g, closeGateway, err := up.open(p, s, log)
 		if err != nil {
 			return err
 		}
 		defer closeGateway()
-		token := tokenSource(p.catalog, *tokenFile)
+		token := tokenSource(p.catalog, s, *tokenFile)
 		if _, err := token(); err != nil {
 			// The client can still list the tools, and each call says what is missing.
 			log.Warn("calls will be answered with unauthorized", "error", err)
@@ -56,26 +67,26 @@ func httpSettings(s *settings) *httpFlags {
 		trustedProxy:    s.list("trusted-proxy", "ADDRESS", "Address or CIDR prefix of a proxy that ends TLS; plain HTTP from beyond this machine is accepted from it alone."),
 		allowHost:       s.list("allow-host", "NAME", "Host that clients may address besides loopback, for example mcp.example.com."),
 		allowOrigin:     s.list("allow-origin", "ORIGIN", "Origin of web pages that may call besides loopback ones, for example https://app.example.com."),
-		rateLimit:       s.number("rate-limit", 20, "Calls per second for each token, bursts of twice that; 0 is no limit."),
+		rateLimit:       s.number("rate-limit", 20, rateLimitHelp),
 		globalRateLimit: s.number("global-rate-limit", 0, "Calls per second for all tokens together; 0 is no limit."),
 		maxRequestBytes: s.size("max-request-bytes", 4<<20, "Largest request body that is accepted."),
-		grace:           s.duration("grace", 10*time.Second, "How long requests in flight may take once the process is told to stop."),
+		grace:           s.duration("grace", defaultGrace, graceHelp),
 	}
 }
 
 // serve serves until the process is told to stop, then lets requests finish.
 func serve(p *process, s *settings) action {
 	up, http := upstreamSettings(s), httpSettings(s)
-	return func(ctx context.Context, _ []string) error { return http.run(ctx, p, s.file, up) }
+	return func(ctx context.Context, _ []string) error { return http.run(ctx, p, s, up) }
 }
 
-func (f *httpFlags) run(ctx context.Context, p *process, file *configFile, up *upstreamFlags) error {
+func (f *httpFlags) run(ctx context.Context, p *process, s *settings, up *upstreamFlags) error {
 	log := up.logger(p.err)
-	options, err := f.options(p.catalog.EnvPrefix)
+	options, err := f.options(s)
 	if err != nil {
 		return err
 	}
-	g, closeGateway, err := up.open(p, file, log)
+	g, closeGateway, err := up.open(p, s, log)
 	if err != nil {
 		return err
 	}
@@ -112,17 +123,20 @@ func (f *httpFlags) run(ctx context.Context, p *process, file *configFile, up *u
 		return err
 	case <-ctx.Done():
 	}
-	log.Info("stopping", slog.Duration("grace", *f.grace))
+	log.Info("stopping", slog.String("grace", f.grace.String()))
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), *f.grace)
 	defer cancel()
 	// Until the last call is answered /readyz can still be asked.
 	select {
 	case <-handler.Drain():
 	case <-grace.Done():
+		log.Warn("calls were cut off", slog.String("grace", f.grace.String()))
+		handler.Expire() // they are answered all the same
 	}
-	if err := server.Shutdown(grace); err != nil {
-		_ = server.Close() // ends what the grace time was not enough for
-		log.Warn("requests were cut off", slog.Duration("grace", *f.grace))
+	last, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancelLast()
+	if err := server.Shutdown(last); err != nil {
+		_ = server.Close()
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -131,20 +145,31 @@ func (f *httpFlags) run(ctx context.Context, p *process, file *configFile, up *u
 }
 
 // options checks the settings that decide who can reach the server.
-func (f *httpFlags) options(prefix string) (mcpserver.HTTPOptions, error) {
+func (f *httpFlags) options(s *settings) (mcpserver.HTTPOptions, error) {
 	o := mcpserver.HTTPOptions{
 		AllowedHosts: *f.allowHost, AllowedOrigins: *f.allowOrigin,
 		RateLimit: *f.rateLimit, GlobalRateLimit: *f.globalRateLimit, MaxRequestBytes: *f.maxRequestBytes,
 	}
 	host, _, err := net.SplitHostPort(*f.listen)
 	if err != nil {
-		return o, usage("%s_LISTEN (--listen) is not an address; expected HOST:PORT, for example 127.0.0.1:8080", prefix)
+		return o, usage("%s_LISTEN (--listen) is not an address; expected HOST:PORT, for example 127.0.0.1:8080", s.prefix)
 	}
 	if (*f.tlsCert == "") != (*f.tlsKey == "") {
 		return o, usage("--tls-cert and --tls-key go together")
 	}
-	if *f.maxRequestBytes <= 0 || *f.rateLimit < 0 || *f.globalRateLimit < 0 {
-		return o, usage("max-request-bytes must be greater than 0, rate limits not less than 0")
+	if *f.maxRequestBytes <= 0 || *f.maxRequestBytes > maxBytes {
+		return o, s.mustBe("max-request-bytes", "from 1 byte to 1 GiB")
+	}
+	if err := s.checkRate("rate-limit", *f.rateLimit); err != nil {
+		return o, err
+	}
+	if err := s.checkRate("global-rate-limit", *f.globalRateLimit); err != nil {
+		return o, err
+	}
+	for _, host := range *f.allowHost {
+		if strings.ContainsAny(host, "/@") {
+			return o, usage("--allow-host %q is no host; expected one such as mcp.example.com", host)
+		}
 	}
 	for _, p := range *f.trustedProxy {
 		prefix, err := parsePrefix(p)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -135,6 +136,10 @@ func (s *settings) parse(args []string) ([]string, error) {
 	var positional []string
 	for {
 		if err := s.flags.Parse(args); err != nil {
+			// Package flag does not say what it would accept.
+			if what, ok := strings.CutSuffix(err.Error(), ": parse error"); ok {
+				return nil, fmt.Errorf("%s: %w", what, plain(errParse))
+			}
 			return nil, err
 		}
 		rest := s.flags.Args()
@@ -152,7 +157,7 @@ func (s *settings) parse(args []string) ([]string, error) {
 		if row.source == "flag" || row.flagOnly {
 			continue
 		}
-		if value, ok := os.LookupEnv(s.variable(row)); ok {
+		if value := os.Getenv(s.variable(row)); value != "" {
 			if err := s.flags.Set(row.name, value); err != nil {
 				return nil, fmt.Errorf("%s is %q: %w", s.variable(row), value, plain(err))
 			}
@@ -167,12 +172,15 @@ func (s *settings) parse(args []string) ([]string, error) {
 	return positional, nil
 }
 
+// errParse is what package flag says of a value it cannot read.
+var errParse = errors.New("parse error")
+
 // plain says what package flag's parse errors mean.
 func plain(err error) error {
 	if n, ok := err.(*strconv.NumError); ok { //nolint:errorlint // as package flag hands it on
 		return fmt.Errorf("not a number (%w)", n.Err)
 	}
-	if err.Error() == "parse error" {
+	if err.Error() == errParse.Error() {
 		return fmt.Errorf("expected a number, true or false, or a duration such as 30s")
 	}
 	return err
@@ -180,6 +188,23 @@ func plain(err error) error {
 
 // flagOnly makes a flag one that neither environment nor file can set.
 func (s *settings) flagOnly(name string) { s.row(name).flagOnly = true }
+
+func (s *settings) has(name string) bool { return s.flags.Lookup(name) != nil }
+
+// mustBe refuses a value by the names its setting has.
+func (s *settings) mustBe(name, limit string) error {
+	r := s.row(name)
+	return usage("%s is %s; it must be %s (--%s, %s)", r.key(), r.flag.Value, limit, name, s.variable(r))
+}
+
+// checkRate refuses what is no rate: not a number, negative, or too small or large
+// to count with.
+func (s *settings) checkRate(name string, perSecond float64) error {
+	if perSecond == 0 || perSecond >= 0.001 && perSecond <= 1e9 {
+		return nil
+	}
+	return s.mustBe(name, "0, or from 0.001 to 1e9")
+}
 
 func (s *settings) row(name string) *setting {
 	return s.rows[slices.IndexFunc(s.rows, func(r *setting) bool { return r.name == name })]

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/postern-mcp/postern/apiclient/transport"
 	"github.com/postern-mcp/postern/gateway"
@@ -18,45 +18,63 @@ import (
 const maxTokenFile = 8 << 10
 
 // tokenSource returns the function that stdio and the command line get their
-// token from: the environment's, else the file's, read again when it changes.
-func tokenSource(c *gateway.CatalogV1, file string) func() (transport.Token, error) {
-	if value, ok := os.LookupEnv(c.EnvPrefix + "_TOKEN"); ok && value != "" {
-		token, err := transport.NewToken(value)
-		if err != nil {
-			err = fmt.Errorf("%s_TOKEN: %w", c.EnvPrefix, err)
-		}
-		return func() (transport.Token, error) { return token, err }
+// token from, by the precedence of every setting: a file named on the command
+// line, the variable, a file named elsewhere. A file is read again when it changes.
+func tokenSource(c *gateway.CatalogV1, s *settings, file string) func() (transport.Token, error) {
+	value := os.Getenv(c.EnvPrefix + "_TOKEN")
+	if value == "" {
+		value = basicPair(c.EnvPrefix)
 	}
-	if file == "" {
+	if file != "" && (value == "" || s.row("token-file").source == "flag") {
+		f := &tokenFile{path: file}
+		return f.token
+	}
+	if value == "" {
 		return func() (transport.Token, error) { return transport.Token{}, errNoToken(c) }
 	}
-	f := &tokenFile{path: file}
-	return f.token
+	token, err := transport.NewToken(value)
+	if err != nil {
+		err = fmt.Errorf("%s_TOKEN: %w", c.EnvPrefix, err)
+	}
+	return func() (transport.Token, error) { return token, err }
+}
+
+// basicPair is the user and the password of the environment as HTTP Basic sends
+// them (RFC 7617, section 2), "" if they are not set.
+func basicPair(prefix string) string {
+	user, password := os.Getenv(prefix+"_USERNAME"), os.Getenv(prefix+"_PASSWORD")
+	if user == "" {
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
 
 // tokenFile is a token in a file, for rotation without a restart.
 type tokenFile struct {
 	path string
 
-	mu       sync.Mutex
-	current  transport.Token
-	modified time.Time
-	size     int64
+	mu      sync.Mutex
+	current transport.Token
+	read    fs.FileInfo // of the file that current is from
 }
 
 // token reads the file if it changed since the last time. While a new file is
-// unreadable or malformed, for instance half written, the last good token stays.
+// unreadable or malformed, for instance half written, the last good token stays;
+// when there is no file any more, it is gone.
 func (f *tokenFile) token() (transport.Token, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	info, err := os.Stat(f.path)
-	if err == nil && !f.current.IsZero() && info.ModTime().Equal(f.modified) && info.Size() == f.size {
+	if errors.Is(err, fs.ErrNotExist) {
+		f.current = transport.Token{}
+	}
+	if err == nil && !f.current.IsZero() && os.SameFile(info, f.read) && info.ModTime().Equal(f.read.ModTime()) && info.Size() == f.read.Size() {
 		return f.current, nil
 	}
 	if err == nil {
 		var token transport.Token
-		if token, err = readToken(f.path); err == nil {
-			f.current, f.modified, f.size = token, info.ModTime(), info.Size()
+		if token, err = readToken(f.path, info); err == nil {
+			f.current, f.read = token, info
 			return token, nil
 		}
 	}
@@ -70,7 +88,10 @@ func (f *tokenFile) token() (transport.Token, error) {
 	return transport.Token{}, fmt.Errorf("the token file %s: %w", f.path, err)
 }
 
-func readToken(path string) (transport.Token, error) {
+func readToken(path string, info fs.FileInfo) (transport.Token, error) {
+	if !info.Mode().IsRegular() { // to open a pipe could wait for ever
+		return transport.Token{}, errors.New("it is not a regular file")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return transport.Token{}, err

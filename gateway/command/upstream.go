@@ -44,6 +44,9 @@ func tokenSettings(s *settings) (file *string) {
 	return s.text("token-file", "", "FILE", "File that holds the token; read again when it changes.")
 }
 
+// maxBytes bounds the settings that bound sizes.
+const maxBytes = 1 << 30
+
 // logger writes to standard error: standard output is the protocol's.
 func (f *upstreamFlags) logger(w io.Writer) *slog.Logger {
 	var level slog.Level
@@ -56,17 +59,20 @@ func (f *upstreamFlags) logger(w io.Writer) *slog.Logger {
 }
 
 // open makes the gateway that a command works with; close it after use.
-func (f *upstreamFlags) open(p *process, file *configFile, log *slog.Logger) (*gateway.Gateway, func(), error) {
+func (f *upstreamFlags) open(p *process, s *settings, log *slog.Logger) (*gateway.Gateway, func(), error) {
 	base, err := f.baseURL(p.catalog)
 	if err != nil {
 		return nil, nil, err
 	}
-	defaults, err := file.defaults()
+	defaults, err := s.file.defaults()
 	if err != nil {
 		return nil, nil, err
 	}
-	if *f.timeout <= 0 || *f.maxResponseBytes <= 0 {
-		return nil, nil, usage("timeout and max-response-bytes must be greater than 0")
+	if *f.timeout <= 0 {
+		return nil, nil, s.mustBe("timeout", "greater than 0")
+	}
+	if *f.maxResponseBytes <= 0 || *f.maxResponseBytes > maxBytes {
+		return nil, nil, s.mustBe("max-response-bytes", "from 1 byte to 1 GiB")
 	}
 	up, err := transport.New(transport.Config{
 		BaseURL: base, UserAgent: p.catalog.Server.Name + "/" + version(),

@@ -89,7 +89,7 @@ func TestCloseEndsRead(t *testing.T) {
 	t.Parallel()
 	in, out := io.Pipe()
 	defer out.Close()
-	c := newLineConn(in, io.Discard, StdioOptions{MaxLine: 100, Grace: time.Minute})
+	c := newLineConn(in, io.Discard, StdioOptions{MaxLine: 100, Grace: time.Minute}, func() {})
 	ended := make(chan struct{})
 	go func() {
 		if m, err := c.Read(context.Background()); m != nil || !errors.Is(err, io.EOF) {

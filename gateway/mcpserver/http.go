@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -20,10 +21,9 @@ import (
 	"github.com/postern-mcp/postern/apiclient/transport"
 	apierrors "github.com/postern-mcp/postern/errors"
 	"github.com/postern-mcp/postern/gateway"
-	"github.com/postern-mcp/postern/gateway/schema"
 )
 
-// HTTPOptions configure [Server.ServeHTTP].
+// HTTPOptions configure [Server.Handler].
 type HTTPOptions struct {
 	// AllowedHosts are the Host values accepted besides loopback ones, on any port.
 	AllowedHosts []string
@@ -44,8 +44,9 @@ type HTTPOptions struct {
 
 // Handler is the gateway over HTTP: POST /mcp, GET /healthz and GET /readyz.
 type Handler struct {
-	mux   *http.ServeMux
-	drain drain
+	mux    *http.ServeMux
+	drain  drain
+	expire context.CancelFunc
 }
 
 // ServeHTTP implements [http.Handler].
@@ -55,18 +56,22 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.Serv
 // returns a channel that is closed once no request is under way.
 func (h *Handler) Drain() <-chan struct{} { return h.drain.begin() }
 
+// Expire ends the calls that are under way; they are answered with what they came to.
+func (h *Handler) Expire() { h.expire() }
+
 // Handler returns the gateway over Streamable HTTP (MCP 2025-11-25, Transports),
 // stateless and with JSON answers: nothing is kept between requests, so that
 // replicas scale behind any load balancer.
 //
-// A request passes these in order, each with an outcome of its own: who may
-// connect (403), Host and Origin (403), the method (405), the bearer (401), the
+// A request passes these in order, each with an outcome of its own: whether the
+// gateway is shutting down (503), who may connect (403), Host and Origin (403), the method (405), the bearer (401), the
 // size (413), the syntax (400), the rate (429), and then the SDK.
 func (s *Server) Handler(o HTTPOptions) *Handler {
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = 4 << 20
 	}
-	h := &Handler{mux: http.NewServeMux()}
+	calls, expire := context.WithCancel(context.Background())
+	h := &Handler{mux: http.NewServeMux(), expire: expire}
 	guard := &guard{
 		next: mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
 			Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
@@ -81,6 +86,16 @@ func (s *Server) Handler(o HTTPOptions) *Handler {
 		limits:  newRateLimits(o.RateLimit, o.GlobalRateLimit),
 		drain:   &h.drain,
 		log:     s.log,
+		calls:   calls,
+	}
+	for _, t := range s.gateway.Catalog().Tools {
+		switch t.Operation.Auth.Kind {
+		case transport.AuthNone:
+		case transport.AuthBasic:
+			guard.basic, guard.authenticated = true, true
+		default:
+			guard.authenticated = true
+		}
 	}
 	h.mux.Handle("/mcp", guard)
 	h.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writePlain(w, http.StatusOK, "ok") })
@@ -109,6 +124,10 @@ type guard struct {
 	limits  *rateLimits
 	drain   *drain
 	log     *slog.Logger
+	calls   context.Context // ends when calls must
+	// authenticated is false where no tool sends a credential, basic true where one
+	// sends a user and a password (RFC 7617).
+	authenticated, basic bool
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -140,11 +159,11 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		writePlain(w, http.StatusMethodNotAllowed, "POST a JSON-RPC message; this server keeps no streams and no sessions")
+		g.plain(w, r, http.StatusMethodNotAllowed, "POST a JSON-RPC message; this server keeps no streams and no sessions")
 		return
 	}
-	token, err := bearer(r.Header)
-	if err != nil {
+	token, err := credential(r.Header, g.basic)
+	if err != nil && (g.authenticated || !errors.Is(err, errNoBearer)) {
 		g.challenge(w, r, err)
 		return
 	}
@@ -152,18 +171,23 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
-			writePlain(w, http.StatusRequestEntityTooLarge, "the request is larger than this gateway accepts (--max-request-bytes)")
+			g.plain(w, r, http.StatusRequestEntityTooLarge, "the request is larger than this gateway accepts (--max-request-bytes)")
 			return
 		}
-		writePlain(w, http.StatusBadRequest, "the request's body could not be read")
+		g.plain(w, r, http.StatusBadRequest, "the request's body could not be read")
 		return
 	}
-	calls, err := countCalls(body)
+	found, err := look(body)
 	if err != nil {
-		writeJSON(w, http.StatusBadRequest, errorMessage(nil, jsonrpc.CodeParseError, "the body is not a JSON-RPC message"))
+		code := int(jsonrpc.CodeInvalidRequest)
+		if !json.Valid(body) {
+			code = jsonrpc.CodeParseError
+		}
+		g.logRefusal(r, http.StatusBadRequest, slog.String("reason", err.Error()))
+		writeJSON(w, http.StatusBadRequest, errorMessage(nil, code, err.Error()))
 		return
 	}
-	if refusal := g.limits.take(token, calls, time.Now()); refusal != nil {
+	if refusal := g.limits.take(token, found.calls, time.Now()); refusal != nil {
 		status := http.StatusTooManyRequests
 		if refusal.RetryAfterSeconds == 0 {
 			status = http.StatusBadRequest // to come again is of no use
@@ -177,11 +201,13 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // forward hands the request to the SDK, with its caller in the context.
 func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.Token, body []byte) {
 	caller := gateway.Caller{Token: token, Header: r.Header.Get}
-	ctx := withPeer(r.Context(), &peer{
-		caller: func() (gateway.Caller, *apierrors.Error) { return caller, nil },
-		done:   r.Context(),
-	})
-	out := r.Clone(ctx)
+	done, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(g.calls, cancel)()
+	out := r.Clone(withPeer(r.Context(), &peer{
+		caller: func(*gateway.Tool) (gateway.Caller, *apierrors.Error) { return caller, nil },
+		done:   done,
+	}))
 	out.Header.Del("Authorization") // nothing behind here needs it
 	out.Body = io.NopCloser(bytes.NewReader(body))
 	if acceptsJSON(r.Header.Values("Accept")) {
@@ -193,8 +219,9 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 
 var errNoBearer = errors.New("send your personal access token as `Authorization: Bearer TOKEN`")
 
-// bearer reads the caller's token (RFC 6750, section 2.1).
-func bearer(h http.Header) (transport.Token, error) {
+// credential reads the caller's token (RFC 6750, section 2.1), or where basic is
+// set the encoded user and password (RFC 7617).
+func credential(h http.Header, basic bool) (transport.Token, error) {
 	values := h.Values("Authorization")
 	if len(values) == 0 {
 		return transport.Token{}, errNoBearer
@@ -203,7 +230,7 @@ func bearer(h http.Header) (transport.Token, error) {
 		return transport.Token{}, errors.New("there is more than one Authorization header")
 	}
 	scheme, value, _ := strings.Cut(values[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") {
+	if !strings.EqualFold(scheme, "Bearer") && (!basic || !strings.EqualFold(scheme, "Basic")) {
 		return transport.Token{}, errNoBearer
 	}
 	return transport.NewToken(strings.TrimLeft(value, " "))
@@ -234,8 +261,13 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, status int, e *ap
 
 // forbid answers a request that must not come from where it comes from.
 func (g *guard) forbid(w http.ResponseWriter, r *http.Request, why string) {
-	g.logRefusal(r, http.StatusForbidden, slog.String("reason", why))
-	writePlain(w, http.StatusForbidden, why)
+	g.plain(w, r, http.StatusForbidden, why)
+}
+
+// plain answers a request that is none of the protocol's.
+func (g *guard) plain(w http.ResponseWriter, r *http.Request, status int, why string) {
+	g.logRefusal(r, status, slog.String("reason", why))
+	writePlain(w, status, why)
 }
 
 func (g *guard) logRefusal(r *http.Request, status int, attrs ...slog.Attr) {
@@ -259,38 +291,6 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
-}
-
-// countCalls counts the tools/call requests in a body, in a batch as well. It
-// reads exact names only, as the SDK does, and of a repeated member any value,
-// so that no spelling is counted as less than the SDK may take it for. What it
-// cannot read is an error, because the SDK's reader is more lenient in places.
-func countCalls(body []byte) (calls int, err error) {
-	isCall := false
-	member := func(key string, value []byte) bool {
-		if key == "method" {
-			method, _ := schema.String(value)
-			isCall = isCall || method == "tools/call"
-		}
-		return true
-	}
-	count := func(message []byte) error {
-		isCall = false
-		err := schema.SplitObject(message, member)
-		if isCall {
-			calls++
-		}
-		return err
-	}
-	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' {
-		err = count(body)
-		return calls, err
-	}
-	splitErr := schema.SplitArray(body, func(message []byte) bool {
-		err = count(message)
-		return err == nil
-	})
-	return calls, errors.Join(err, splitErr)
 }
 
 func acceptsJSON(values []string) bool {

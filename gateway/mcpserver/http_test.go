@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -150,7 +151,7 @@ func TestGuard(t *testing.T) {
 	t.Run("not JSON-RPC", func(t *testing.T) {
 		t.Parallel()
 		for _, body := range []string{``, `x`, `{"jsonrpc":`, `{"a":"` + "\n" + `"}`, `[1]`, `[{}`, `7`, call + "x"} {
-			if got := serve(h, post(body)); got.Code != 400 || !strings.Contains(got.Body.String(), `"code":-32700`) {
+			if got := serve(h, post(body)); got.Code != 400 || !strings.Contains(got.Body.String(), map[bool]string{true: `"code":-32600`, false: `"code":-32700`}[json.Valid([]byte(body))]) {
 				t.Errorf("%q: got %d %s", body, got.Code, got.Body)
 			}
 		}
@@ -364,7 +365,7 @@ func TestHTTPRateLimit(t *testing.T) {
 	if got := serve(h, post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)); got.Code != 200 {
 		t.Errorf("a list: got %d %s", got.Code, got.Body)
 	}
-	got := serve(h, post("["+call+","+call+"]", header("Mcp-Protocol-Version", "2025-03-26"), header("Authorization", "Bearer third")))
+	got := serve(h, post("["+call+","+callOf(`"other"`, "echo", `{}`)+"]", header("Mcp-Protocol-Version", "2025-03-26"), header("Authorization", "Bearer third")))
 	if got.Code != 400 || got.Header().Get("Retry-After") != "" || !strings.Contains(got.Body.String(), `"retryable":false`) || !strings.Contains(got.Body.String(), "at most 1 calls") {
 		t.Errorf("a batch larger than the burst: got %d %s", got.Code, got.Body)
 	}
@@ -390,27 +391,29 @@ func executed(body []byte) (calls int) {
 	return calls
 }
 
-func TestCountCalls(t *testing.T) {
+func TestWhatIsLookedForInABody(t *testing.T) {
 	t.Parallel()
 	call := callOf(`1`, "echo", `{}`)
 	for body, want := range map[string]int{
-		call: 1, " [" + call + " , " + call + "] ": 2, `{"method":"tools/list"}`: 0, `[]`: 0,
+		call: 1, " [" + call + " , " + callOf(`"1"`, "echo", `{}`) + "] ": 2, `{"method":"tools/list"}`: 0, `[]`: 0,
 		`{"m\u0065thod":"tools\/call"}`: 1, `{"method":"tools/call","method":"ping"}`: 1, `{"method":"ping","method":"tools/call"}`: 1,
 		`{"Method":"tools/call"}`: 0, `{"method":"tools/Call"}`: 0, `{"params":{"method":"tools/call"}}`: 0, `{"method":["tools/call"]}`: 0,
 	} {
-		if got, err := countCalls([]byte(body)); got != want || err != nil {
-			t.Errorf("%s: got %d, %v, want %d", body, got, err, want)
+		if got, err := look([]byte(body)); got.calls != want || err != nil {
+			t.Errorf("%s: got %d, %v, want %d", body, got.calls, err, want)
 		}
 	}
-	for _, body := range []string{``, ` `, `1`, `[1]`, `{`, `[{}`, `{}x`, `[]x`, `[{"a":01}]`} {
-		if _, err := countCalls([]byte(body)); err == nil {
-			t.Errorf("%q is countable", body)
+	for _, body := range []string{``, ` `, `1`, `[1]`, `{`, `[{}`, `{}x`, `[]x`, `[{"a":01}]`,
+		"[" + call + "," + call + "]", `{"id":1.5}`, `{"id":9007199254740992}`, `{"id":1e2}`, `{"id":-9007199254740993}`,
+		"[" + strings.TrimSuffix(strings.Repeat(`{"method":"ping"},`, maxBatch+1), ",") + "]"} {
+		if _, err := look([]byte(body)); err == nil {
+			t.Errorf("%q is let through", body)
 		}
 	}
 }
 
-// FuzzCountCalls: no body makes the SDK execute more calls than are counted.
-func FuzzCountCalls(f *testing.F) {
+// FuzzLook: no body makes the SDK execute more calls than are counted.
+func FuzzLook(f *testing.F) {
 	call := callOf(`1`, "echo", `{}`)
 	for _, seed := range []string{
 		call, "[" + call + "," + call + "]", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}`, `{"jsonrpc":"2.0","id":1,"\u006dethod":"tools\u002fcall"}`,
@@ -420,7 +423,8 @@ func FuzzCountCalls(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		counted, err := countCalls(body)
+		found, err := look(body)
+		counted := found.calls
 		if got := executed(body); err == nil && got > counted {
 			t.Fatalf("the SDK executes %d calls of %q, counted are %d", got, body, counted)
 		}

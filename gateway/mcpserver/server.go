@@ -62,7 +62,7 @@ func (q quiet) WithGroup(name string) slog.Handler       { return quiet{q.Handle
 // because the SDK hands the middleware nothing else of ours.
 type peer struct {
 	// caller finds out on whose behalf a call is made; an error is answered as it is.
-	caller func() (gateway.Caller, *apierrors.Error)
+	caller func(*gateway.Tool) (gateway.Caller, *apierrors.Error)
 	// done ends the call; nil where only the SDK's context does.
 	done context.Context
 }
@@ -96,13 +96,14 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
 	tool, ok := s.gateway.Tool(req.Params.Name)
 	if !ok {
+		s.log.LogAttrs(ctx, slog.LevelInfo, "call", slog.String("tool", fmt.Sprintf("%.80q", req.Params.Name)), slog.String("code", "unknown_tool"))
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %.80q; tools/list names those there are", req.Params.Name)}
 	}
 	p, ok := ctx.Value(peerKey{}).(*peer)
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the connection has no caller"}
 	}
-	caller, refusal := p.caller()
+	caller, refusal := p.caller(tool)
 	if refusal != nil {
 		return newResult(req, s.gateway.Refuse(ctx, tool, refusal)), nil
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,7 +30,7 @@ type StdioOptions struct {
 	// MaxLine bounds a line in bytes. Default 4 MiB.
 	MaxLine int
 	// Grace is how long requests already read may take once input has ended or
-	// ctx is done. Default 10 s.
+	// ctx is done. Default 25 s.
 	Grace time.Duration
 }
 
@@ -44,20 +45,22 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 		o.MaxLine = 4 << 20
 	}
 	if o.Grace == 0 {
-		o.Grace = 10 * time.Second
+		o.Grace = 25 * time.Second
 	}
 	limits := newRateLimits(0, o.RateLimit)
-	p := &peer{caller: func() (gateway.Caller, *apierrors.Error) {
+	calls, expire := context.WithCancel(context.WithoutCancel(ctx))
+	defer expire()
+	p := &peer{done: calls, caller: func(tool *gateway.Tool) (gateway.Caller, *apierrors.Error) {
 		if refusal := limits.take(transport.Token{}, 1, time.Now()); refusal != nil {
 			return gateway.Caller{}, refusal
 		}
 		token, err := o.Token()
-		if err != nil {
+		if err != nil && tool.Operation.Auth.Kind != transport.AuthNone {
 			return gateway.Caller{}, apierrors.New(apierrors.Unauthorized, err.Error())
 		}
 		return gateway.Caller{Token: token}, nil
 	}}
-	conn := newLineConn(in, out, o)
+	conn := newLineConn(in, out, o, expire)
 	// The connection outlives ctx by the grace time, so that what is in flight can finish.
 	session, err := s.sdk.Connect(withPeer(context.WithoutCancel(ctx), p), conn, nil)
 	if err != nil {
@@ -70,7 +73,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 	case err = <-done:
 	case <-conn.ended:
 		// A peer that does not read its answers must not keep the process alive.
-		timer := time.NewTimer(o.Grace + time.Second)
+		timer := time.NewTimer(o.Grace + 2*lastAnswers)
 		defer timer.Stop()
 		select {
 		case err = <-done:
@@ -84,6 +87,9 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 	return nil
 }
 
+// lastAnswers is how long calls may take to come to an end once they are told to.
+const lastAnswers = time.Second
+
 // lineConn is one connection over a pair of streams. The SDK's own ends the
 // server at the first line it cannot decode and loses answers once input is
 // closed; this one answers such a line and waits for what is in flight.
@@ -92,6 +98,7 @@ type lineConn struct {
 	ended  chan struct{} // closed when no further line is to be read
 	closed chan struct{}
 	grace  time.Duration
+	expire func() // ends the calls that are in flight
 
 	endOnce, closeOnce sync.Once
 
@@ -119,10 +126,10 @@ type batch struct {
 	answers []json.RawMessage
 }
 
-func newLineConn(in io.Reader, out io.Writer, o StdioOptions) *lineConn {
+func newLineConn(in io.Reader, out io.Writer, o StdioOptions, expire func()) *lineConn {
 	c := &lineConn{
 		lines: make(chan line), ended: make(chan struct{}), closed: make(chan struct{}),
-		grace: o.Grace, waiting: map[jsonrpc.ID]*batch{}, out: out,
+		grace: o.Grace, expire: expire, waiting: map[jsonrpc.ID]*batch{}, out: out,
 	}
 	go c.read(bufio.NewReaderSize(in, 64<<10), o.MaxLine)
 	return c
@@ -213,9 +220,17 @@ func (c *lineConn) drain(ctx context.Context) {
 	defer timer.Stop()
 	select {
 	case <-c.idle:
-	case <-timer.C:
 	case <-c.closed:
 	case <-ctx.Done():
+	case <-timer.C:
+		// Those that took too long are answered as well, with what they came to.
+		c.expire()
+		timer.Reset(lastAnswers)
+		select {
+		case <-c.idle:
+		case <-timer.C:
+		case <-c.closed:
+		}
 	}
 }
 
@@ -232,6 +247,11 @@ func (c *lineConn) decode(l line) error {
 			return c.writeLine(refusal)
 		}
 		return nil
+	}
+	size := 0
+	_ = schema.SplitArray(l.data, func([]byte) bool { size++; return size <= maxBatch })
+	if size > maxBatch {
+		return c.writeLine(errorMessage(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a batch holds at most %d messages", maxBatch)))
 	}
 	b := &batch{}
 	some := false
@@ -257,6 +277,10 @@ func (c *lineConn) decode(l line) error {
 // accept queues a message and notes it if it wants an answer. It returns the
 // answer to one that cannot be accepted.
 func (c *lineConn) accept(data []byte, b *batch) (refusal []byte) {
+	var s survey
+	if err := s.message(data); err != nil {
+		return errorMessage(nil, jsonrpc.CodeInvalidRequest, err.Error())
+	}
 	m, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
 		return errorMessage(requestID(data), jsonrpc.CodeInvalidRequest, "this is not a JSON-RPC 2.0 message")
@@ -291,7 +315,7 @@ func requestID(data []byte) (id []byte) {
 		}
 		return true
 	})
-	if !request || len(id) == 0 || id[0] == '{' || id[0] == '[' || id[0] == 't' || id[0] == 'f' {
+	if !request || !utf8.Valid(id) || len(id) == 0 || id[0] == '{' || id[0] == '[' || id[0] == 't' || id[0] == 'f' {
 		return nil
 	}
 	return id

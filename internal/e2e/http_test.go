@@ -132,7 +132,11 @@ func TestReadyzSaysUnavailableWhileDraining(t *testing.T) {
 	within(t, patience, up.started, "the request")
 	p.process.signal(syscall.SIGTERM)
 	p.process.stderr.match(t, `(stopping)`)
-	if status, err := get("/readyz"); status != 503 {
+	status, err := get("/readyz")
+	for deadline := time.Now().Add(patience); status == 200 && time.Now().Before(deadline); status, err = get("/readyz") {
+		time.Sleep(time.Millisecond) // from the log line to the next statement
+	}
+	if status != 503 {
 		t.Errorf("/readyz while draining: %d %v", status, err)
 	}
 	if status, err := get("/healthz"); status != 200 {

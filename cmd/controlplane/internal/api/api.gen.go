@@ -344,7 +344,7 @@ type LogLineLevel string
 
 // NewMessage defines model for NewMessage.
 type NewMessage struct {
-	// MessageId Your own id for the message
+	// MessageId Your own id for the message, shown in its fires; one is made up when left out.
 	MessageId *string `json:"message_id,omitempty"`
 
 	// Payload Any JSON, null included; kept exactly as given. At most 256 KiB.
@@ -386,7 +386,7 @@ type Problem struct {
 	Errors *[]struct {
 		Detail string `json:"detail"`
 
-		// Pointer JSON pointer (RFC 6901) into the request body
+		// Pointer JSON pointer (RFC 6901) into the request body, or `/name` of a path or query parameter.
 		Pointer string `json:"pointer"`
 	} `json:"errors,omitempty"`
 	RequestId *string `json:"request_id,omitempty"`
@@ -524,11 +524,20 @@ type QueueTriggerName = string
 // TriggerId defines model for TriggerId.
 type TriggerId = string
 
+// AlreadyReversed RFC 9457 problem details.
+type AlreadyReversed = Problem
+
+// BadCursor RFC 9457 problem details.
+type BadCursor = Problem
+
 // BadRequest RFC 9457 problem details.
 type BadRequest = Problem
 
-// Conflict RFC 9457 problem details.
-type Conflict = Problem
+// DispatchedTriggerNotFound RFC 9457 problem details.
+type DispatchedTriggerNotFound = Problem
+
+// ExecutionNotFound RFC 9457 problem details.
+type ExecutionNotFound = Problem
 
 // Failure RFC 9457 problem details.
 type Failure = Problem
@@ -536,8 +545,17 @@ type Failure = Problem
 // Forbidden RFC 9457 problem details.
 type Forbidden = Problem
 
-// NotFound RFC 9457 problem details.
-type NotFound = Problem
+// NameTaken RFC 9457 problem details.
+type NameTaken = Problem
+
+// NotPending RFC 9457 problem details.
+type NotPending = Problem
+
+// ProjectNotFound RFC 9457 problem details.
+type ProjectNotFound = Problem
+
+// QueueTriggerNotFound RFC 9457 problem details.
+type QueueTriggerNotFound = Problem
 
 // TooLarge RFC 9457 problem details.
 type TooLarge = Problem
@@ -1286,15 +1304,27 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	return m
 }
 
+type AlreadyReversedApplicationProblemPlusJSONResponse Problem
+
+type BadCursorApplicationProblemPlusJSONResponse Problem
+
 type BadRequestApplicationProblemPlusJSONResponse Problem
 
-type ConflictApplicationProblemPlusJSONResponse Problem
+type DispatchedTriggerNotFoundApplicationProblemPlusJSONResponse Problem
+
+type ExecutionNotFoundApplicationProblemPlusJSONResponse Problem
 
 type FailureApplicationProblemPlusJSONResponse Problem
 
 type ForbiddenApplicationProblemPlusJSONResponse Problem
 
-type NotFoundApplicationProblemPlusJSONResponse Problem
+type NameTakenApplicationProblemPlusJSONResponse Problem
+
+type NotPendingApplicationProblemPlusJSONResponse Problem
+
+type ProjectNotFoundApplicationProblemPlusJSONResponse Problem
+
+type QueueTriggerNotFoundApplicationProblemPlusJSONResponse Problem
 
 type TooLargeApplicationProblemPlusJSONResponse Problem
 

@@ -2,27 +2,25 @@ package server
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
-	"regexp"
+	"math"
 	"strconv"
 	"strings"
 
 	"github.com/postern-mcp/postern/cmd/controlplane/internal/problem"
 )
 
-var wholeNumber = regexp.MustCompile(`^([+-]?[0-9]+)(\.0+)?$`)
-
 // clamp reads a limit of any size; what lies outside 1 to most is moved there.
 func clamp(given *string, fallback, most int) (int, error) {
 	if given == nil {
 		return fallback, nil
 	}
-	parts := wholeNumber.FindStringSubmatch(*given)
-	if parts == nil {
+	n, err := strconv.ParseFloat(*given, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || n != math.Trunc(n) {
 		return 0, problem.Invalid(problem.Field{Pointer: "/limit", Detail: "must be an integer"})
 	}
-	n, _ := strconv.Atoi(parts[1]) // of too many digits, the nearest int
-	return max(1, min(n, most)), nil
+	return int(max(1, min(n, float64(most)))), nil
 }
 
 // oneOf refuses a value that its enum does not have.
