@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -91,7 +92,7 @@ func TestMultipart(t *testing.T) {
 	var parts []part
 	for r := multipart.NewReader(strings.NewReader(got.body), params["boundary"]); ; {
 		p, err := r.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

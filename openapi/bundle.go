@@ -73,7 +73,7 @@ func (b *bundler) reference(ref, file, main string) (string, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "" || u.Host != "" || strings.HasPrefix(target, "/") {
 		// Left as it is: an error where it is used, and none where it is not.
-		return ref, nil
+		return ref, nil //nolint:nilerr // see above
 	}
 	name := path.Clean(path.Join(path.Dir(file), u.Path))
 	if b.seen[name] {

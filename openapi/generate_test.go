@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -218,5 +219,41 @@ func compile(t *testing.T, dir string) {
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("what was generated does not compile: %v\n%s", err, out)
+	}
+}
+
+// Names that clash with what generated code holds, or with each other.
+func TestOrdinaryNamesCompile(t *testing.T) {
+	dir := moduleDir(t)
+	var doc strings.Builder
+	doc.WriteString(minimal + "paths:\n")
+	for i, id := range []string{"init", "rest", "gateway", "transport", "true", "server", "doer", "fooBar", "foo_bar", "client", "type", "Params", "String"} {
+		fmt.Fprintf(&doc, "  /a%d/{r}/{encode}/{type}/{typeParam}: {post: {operationId: %q, parameters: [{name: a_b, in: query, schema: {type: array}}, {name: aB, in: query, schema: {}}, {name: X-B, in: header, schema: {type: object}}, {name: c, in: cookie, required: true, schema: {type: string}}]}}\n", i, id)
+	}
+	d, err := Parse([]byte(doc.String()), "names.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := d.Generate(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Write(dir, files); err != nil {
+		t.Fatal(err)
+	}
+	compile(t, dir)
+}
+
+func TestReferencesThatDoubleAtEveryLevelStaySmall(t *testing.T) {
+	t.Parallel()
+	var doc strings.Builder
+	doc.WriteString(minimal + "paths:\n  /a: {post: {operationId: a, requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/S0'}}}}}}\ncomponents:\n  schemas:\n")
+	const levels = 40
+	for i := range levels {
+		fmt.Fprintf(&doc, "    S%d: {type: object, properties: {a: {$ref: '#/components/schemas/S%d'}, b: {$ref: '#/components/schemas/S%d'}}}\n", i, i+1, i+1)
+	}
+	fmt.Fprintf(&doc, "    S%d: {type: string}\n", levels)
+	if schema := input(t, doc.String()); len(schema) > 100*levels*2 {
+		t.Errorf("%d bytes", len(schema))
 	}
 }
