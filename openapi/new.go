@@ -175,9 +175,13 @@ func quoteYAML(s string) string { return string(appendString(nil, s)) }
 // render fills in the files that are the module's own from now on.
 func (p Project) render(a *api, spec string) ([]File, error) {
 	name := a.root.Server.Name
+	runtime, err := p.replacement()
+	if err != nil {
+		return nil, err
+	}
 	values := map[string]any{
 		"Name": name, "Title": a.root.Server.Title, "Module": p.Module, "Spec": spec, "Prefix": a.root.EnvPrefix,
-		"Tools": len(a.tools), "Flags": p.flags(), "Contract": "../../contracts/" + a.root.ContractVersion + "/mcp-tools.json",
+		"Tools": len(a.tools), "Runtime": runtime, "Flags": p.flags(), "Contract": "../../contracts/" + a.root.ContractVersion + "/mcp-tools.json",
 	}
 	var files []File
 	for from, to := range map[string]string{
@@ -232,12 +236,9 @@ func (p Project) goMod(ctx context.Context) (goMod, goSum []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	replace, err := filepath.Rel(p.Out, p.Runtime)
-	if err != nil || !filepath.IsLocal(filepath.Join("x", replace)) && filepath.IsAbs(p.Runtime) {
-		replace = runtime
-	}
-	if !filepath.IsAbs(replace) && !strings.HasPrefix(replace, ".") {
-		replace = "./" + replace
+	replace, err := p.replacement()
+	if err != nil {
+		return nil, nil, err
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "module %s\n\ngo %s\n\nrequire %s v0.0.0\n\nrequire (\n", p.Module, theirs.Go.Version, runtimeModule)
@@ -246,9 +247,30 @@ func (p Project) goMod(ctx context.Context) (goMod, goSum []byte, err error) {
 			fmt.Fprintf(&b, "\t%s %s // indirect\n", r.Mod.Path, r.Mod.Version)
 		}
 	}
-	fmt.Fprintf(&b, ")\n\nreplace %s v0.0.0 => %s\n", runtimeModule, filepath.ToSlash(replace))
+	fmt.Fprintf(&b, ")\n\nreplace %s v0.0.0 => %s\n", runtimeModule, replace)
 	goSum, err = os.ReadFile(filepath.Join(runtime, "go.sum"))
 	return b.Bytes(), goSum, err
+}
+
+// replacement is the runtime's folder as seen from the new module: as it was named,
+// absolute or relative.
+func (p Project) replacement() (string, error) {
+	if filepath.IsAbs(p.Runtime) {
+		return filepath.ToSlash(filepath.Clean(p.Runtime)), nil
+	}
+	out, err := filepath.Abs(p.Out)
+	if err != nil {
+		return "", err
+	}
+	runtime, err := filepath.Abs(p.Runtime)
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(out, runtime)
+	if err == nil && !strings.HasPrefix(rel, "..") {
+		rel = "./" + rel
+	}
+	return filepath.ToSlash(rel), err
 }
 
 // usedModules are the modules that the packages of a gateway are made of.

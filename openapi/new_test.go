@@ -1,0 +1,143 @@
+package openapi
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const shop = minimal + `paths:
+  /things:
+    get: {operationId: listThings, summary: List things, tags: [things], responses: {"200": {description: Things.}}}
+    post:
+      operationId: searchThings
+      tags: [search]
+      requestBody: {$ref: 'bodies.yaml#/Search'}
+      responses: {"200": {description: Things.}}
+  /internal: {get: {operationId: internal, tags: [ops]}}
+`
+
+// Not parallel: oapi-codegen keeps global state.
+func TestNewWritesAModuleThatBuildsTestsAndRegenerates(t *testing.T) {
+	dir := t.TempDir()
+	spec, out := filepath.Join(dir, "shop.yaml"), filepath.Join(dir, "gateway")
+	for name, data := range map[string]string{"shop.yaml": shop, "bodies.yaml": "Search:\n  content: {application/json: {schema: {type: object, properties: {text: {type: string}}}}}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Project{Spec: spec, Out: out, Module: "example.com/shop", Runtime: runtime, Filter: Filter{ExcludeOps: []string{"internal"}}}
+	report, err := p.Create(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Tools != 2 || len(report.LeftOut) != 0 {
+		t.Errorf("%+v", report)
+	}
+	run := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = out
+		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=")
+		b, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, b)
+		}
+		return string(b)
+	}
+	run("go", "vet", "./...")
+	run("go", "test", "./...")
+	if got := run("make", "generate"); !strings.Contains(got, ", 0 changed") {
+		t.Errorf("make generate changed something:\n%s", got)
+	}
+	run("make", "check")
+	overlay, err := os.ReadFile(filepath.Join(out, "openapi", "overlay.yaml"))
+	if err != nil || !strings.Contains(string(overlay), "search_things (POST /things): a POST that may only read") {
+		t.Errorf("%v\n%s", err, overlay)
+	}
+	readme, err := os.ReadFile(filepath.Join(out, "README.md"))
+	if err != nil || !strings.Contains(string(readme), "[`search_things`](docs/tools/search_things.md)") {
+		t.Errorf("%v\n%s", err, readme)
+	}
+	if _, err := p.Create(t.Context()); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
+func TestNewRefusesWhatItCannotUse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/other\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, p := range map[string]Project{
+		"module: malformed":    {Out: filepath.Join(dir, "new"), Module: "not a path", Runtime: ".."},
+		"is not empty":         {Out: dir, Module: "example.com/x", Runtime: ".."},
+		"is not a checkout of": {Out: filepath.Join(dir, "new"), Module: "example.com/x", Runtime: dir},
+		"name a checkout of":   {Out: filepath.Join(dir, "new"), Module: "example.com/x", Runtime: filepath.Join(dir, "none")},
+	} {
+		if _, err := p.Create(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
+		t.Error("something was written")
+	}
+}
+
+func TestFilesOutsideTheDocumentsFolderAreNotRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret.yaml")
+	if err := os.Mkdir(filepath.Join(dir, "api"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	doc := filepath.Join(dir, "api", "doc.yaml")
+	for path, data := range map[string]string{
+		secret: "s: {type: string, description: hush}\n",
+		doc:    op("operationId: a, parameters: [{name: q, in: query, schema: {$ref: '../secret.yaml#/s'}}]"),
+	} {
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := Load(doc, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := d.api()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(appendJSON(nil, a.tools[0].inputSchema)); strings.Contains(got, "hush") {
+		t.Error(got)
+	}
+}
+
+func TestTheReportNamesWhatItCosts(t *testing.T) {
+	t.Parallel()
+	d, err := Parse([]byte(minimal+"paths:\n  /a: {get: {operationId: a}, delete: {operationId: b, security: [{key: []}], parameters: [{name: x, in: query, style: odd}]}}\ncomponents: {securitySchemes: {key: {type: apiKey, in: header, name: X-Key}}}\n"), "doc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	r.Print(&b)
+	for _, want := range []string{"operations     2", "tools          1", "DELETE /a: line", `has the style "odd"`, "no credential  1 (a)", "destructive    none"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, b.String())
+		}
+	}
+	if r.Tokens != r.Costs[0].Tokens || r.Tokens == 0 {
+		t.Errorf("%+v", r)
+	}
+}
