@@ -122,7 +122,7 @@ func TestFilesOutsideTheDocumentsFolderAreNotRead(t *testing.T) {
 
 func TestTheReportNamesWhatItCosts(t *testing.T) {
 	t.Parallel()
-	d, err := Parse([]byte(minimal+"paths:\n  /a: {get: {operationId: a}, delete: {operationId: b, security: [{key: []}], parameters: [{name: x, in: query, style: odd}]}}\ncomponents: {securitySchemes: {key: {type: apiKey, in: header, name: X-Key}}}\n"), "doc")
+	d, err := Parse([]byte(minimal+"paths:\n  /a: {get: {operationId: a, deprecated: true, summary: Old, servers: [{url: https://other.example.com}]}, delete: {operationId: b, security: [{key: []}], parameters: [{name: x, in: query, style: odd}]}}\ncomponents: {securitySchemes: {key: {type: apiKey, in: header, name: X-Key}}}\n"), "doc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,10 +132,13 @@ func TestTheReportNamesWhatItCosts(t *testing.T) {
 	}
 	var b strings.Builder
 	r.Print(&b)
-	for _, want := range []string{"operations     2", "tools          1", "DELETE /a: line", `has the style "odd"`, "no credential  1 (a)", "destructive    none"} {
+	for _, want := range []string{"operations     2", "tools          1", "DELETE /a: line", `has the style "odd"`, "no credential  1 (a)", "own servers    1 (a): their requests go to the one URL", "destructive    none"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}
+	}
+	if about := understood(t, minimal+"paths:\n  /a: {get: {operationId: a, deprecated: true, summary: Old}}\n").tools[0].about; about != "Deprecated. Old" {
+		t.Error(about)
 	}
 	if r.Tokens != r.Costs[0].Tokens || r.Tokens == 0 {
 		t.Errorf("%+v", r)

@@ -13,6 +13,8 @@ import (
 type operation struct {
 	id, method, path     string
 	tags                 []string
+	deprecated           bool
+	ownServers           bool // it, or its path, names servers of its own
 	summary, description string
 	params               []*parameter
 	bodies               []mediaType // in the document's order
@@ -102,7 +104,8 @@ func (d *Document) operation(path, method string, item, n *yaml.Node) (*operatio
 	op := &operation{
 		id: text(get(n, "operationId")), method: method, path: path,
 		summary: text(get(n, "summary")), description: text(get(n, "description")),
-		tags: strs(get(n, "tags")),
+		tags: strs(get(n, "tags")), deprecated: isTrue(get(n, "deprecated")),
+		ownServers: len(items(get(n, "servers")))+len(items(get(item, "servers"))) > 0,
 	}
 	err := extension(n, &op.x)
 	if err == nil {

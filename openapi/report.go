@@ -29,6 +29,9 @@ type Report struct {
 	// may destroy something.
 	NoCredential []string `json:"no_credential"`
 	Destructive  []string `json:"destructive"`
+	// OwnServers names tools whose operation has servers of its own; their requests
+	// go to the gateway's one URL all the same.
+	OwnServers []string `json:"own_servers"`
 	// Portability are traits of schemas that some clients do not understand.
 	Portability []Finding `json:"portability"`
 }
@@ -66,6 +69,9 @@ func (d *Document) Report() (*Report, error) {
 		}
 		if t.auth == nil {
 			r.NoCredential = append(r.NoCredential, t.name)
+		}
+		if t.ownServers {
+			r.OwnServers = append(r.OwnServers, t.name)
 		}
 		if destructive, _ := t.annotations.get("destructiveHint"); destructive == true {
 			r.Destructive = append(r.Destructive, t.name)
@@ -121,6 +127,9 @@ func (r *Report) Print(w io.Writer) {
 	}
 	p("no credential  %s", counted(r.NoCredential))
 	p("destructive    %s", counted(r.Destructive))
+	if r.OwnServers != nil {
+		p("own servers    %s: their requests go to the one URL that is configured", counted(r.OwnServers))
+	}
 	for _, f := range r.Portability {
 		p("portability    %s: %s", f.Trait, counted(f.Tools))
 	}

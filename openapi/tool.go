@@ -149,7 +149,7 @@ func (a *api) nameTools() error {
 		}
 		seen[t.name] = t.where()
 		t.title = orElse(shortenText(t.summary, 80), t.name)
-		t.about = shortenText(orElse(t.description, orElse(t.summary, t.where())), maxDescription)
+		t.about = shortenText(when(t.deprecated, "Deprecated. ")+orElse(t.description, orElse(t.summary, t.where())), maxDescription)
 	}
 	slices.SortFunc(a.tools, func(x, y *tool) int { return cmp.Compare(x.name, y.name) })
 	return nil
