@@ -112,5 +112,11 @@ func isLoopback(host string) bool {
 
 // errNoToken says where a token is looked for.
 func errNoToken(c *gateway.CatalogV1) error {
-	return errors.New("no token: set " + c.EnvPrefix + "_TOKEN to a personal access token, or " + c.EnvPrefix + "_TOKEN_FILE to a file that holds one")
+	where := "set " + c.EnvPrefix + "_TOKEN to a personal access token, or " + c.EnvPrefix + "_TOKEN_FILE to a file that holds one"
+	for i := range c.Tools {
+		if c.Tools[i].Operation.Auth.Kind == transport.AuthBasic {
+			where = "set " + c.EnvPrefix + "_USERNAME and " + c.EnvPrefix + "_PASSWORD"
+		}
+	}
+	return errors.New("no token: " + where)
 }
