@@ -83,23 +83,9 @@ const conversation = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"p
 {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}
 `
 
-// coldStarts returns a measurement: the median time in milliseconds from
-// starting the process to the answer to tools/list.
-func coldStarts(n int) func(*target) (float64, error) {
-	return func(t *target) (float64, error) {
-		times := make([]float64, n)
-		for i := range times {
-			took, err := t.coldStart()
-			if err != nil {
-				return 0, err
-			}
-			times[i] = float64(took.Microseconds()) / 1000
-		}
-		return median(times), nil
-	}
-}
-
-func (t *target) coldStart() (time.Duration, error) {
+// coldStart measures the time in milliseconds from starting the process to the
+// answer to tools/list.
+func (t *target) coldStart() (float64, error) {
 	cmd := exec.Command(t.bin, t.stdio...)
 	cmd.Env = append(os.Environ(), "VIAT_TOKEN=bench-token")
 	in, err := cmd.StdinPipe()
@@ -125,7 +111,7 @@ func (t *target) coldStart() (time.Duration, error) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), `"id":2`) {
-			return time.Since(start), nil
+			return float64(time.Since(start).Microseconds()) / 1000, nil
 		}
 	}
 	return 0, fmt.Errorf("no answer to tools/list: %w", lines.Err())
