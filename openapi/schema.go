@@ -1,19 +1,11 @@
 package openapi
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
-)
-
-// maxText bounds a description inside a schema, maxDescription that of a tool:
-// every conversation pays for them.
-const (
-	maxText        = 400
-	maxDescription = 1024
 )
 
 // schemas converts the schemas of one tool to JSON Schema 2020-12. References
@@ -182,9 +174,6 @@ func (s *schemas) keyword(n *yaml.Node, key string, v *yaml.Node) any {
 	panic("openapi: no rendering for keyword " + key)
 }
 
-// data is a value that a schema holds but that is no schema itself.
-func data(v *yaml.Node) json.RawMessage { return appendJSON(nil, nodeJSON(v)) }
-
 func (s *schemas) list(v *yaml.Node) []any {
 	var out []any
 	for _, e := range items(v) {
@@ -200,59 +189,6 @@ func (s *schemas) readOnly(p *yaml.Node) bool {
 	}
 	target, err := s.doc.resolve(p)
 	return err == nil && isTrue(get(target, "readOnly"))
-}
-
-// types are the JSON Schema types among those a document names.
-func types(v *yaml.Node) any {
-	known := func(t string) string {
-		switch t {
-		case "string", "number", "integer", "boolean", "array", "object", "null":
-			return t
-		case "file":
-			return "string"
-		case "int", "int32", "int64", "long":
-			return "integer"
-		case "float", "double", "decimal":
-			return "number"
-		case "bool":
-			return "boolean"
-		}
-		return ""
-	}
-	if v.Kind == yaml.ScalarNode {
-		if t := known(v.Value); t != "" {
-			return t
-		}
-		return nil
-	}
-	var out []any
-	for _, t := range strs(v) {
-		if t := known(t); t != "" && !slices.Contains(out, any(t)) {
-			out = append(out, t)
-		}
-	}
-	switch len(out) {
-	case 0:
-		return nil
-	case 1:
-		return out[0]
-	}
-	return out
-}
-
-// number is a bound as the document spells it; a count must be a whole number.
-func number(v *yaml.Node, count bool) any {
-	if v.Kind != yaml.ScalarNode || v.Tag == "!!bool" {
-		return nil
-	}
-	raw, ok := nodeJSON(v).(json.RawMessage)
-	if !ok || string(raw) == "null" {
-		return nil
-	}
-	if count && strings.Trim(string(raw), "0123456789") != "" {
-		return nil
-	}
-	return raw
 }
 
 // reference renders a reference to a definition of the tool's own.
@@ -301,172 +237,4 @@ func (s *schemas) definition(o object) (object, bool) {
 		}
 	}
 	return o, false
-}
-
-// flattenAllOf merges branches that only list properties into the schema itself,
-// where that changes nothing: clients show what is listed, and few read allOf.
-func (s *schemas) flattenAllOf(o object) object {
-	all, ok := o.get("allOf")
-	if !ok {
-		return o
-	}
-	own := slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.key == "allOf" })
-	merged := object{}
-	for _, branch := range append(slices.Clone(all.([]any)), own) {
-		b, done := s.definition(branch.(object))
-		if !done || !merge(&merged, b) {
-			return o
-		}
-	}
-	return ordered(merged)
-}
-
-// merge adds the members of one plain object schema to another.
-func merge(into *object, o object) bool {
-	for _, m := range o {
-		have, exists := into.get(m.key)
-		switch m.key {
-		case "type":
-			if m.value != "object" {
-				return false
-			}
-			into.set("type", "object")
-		case "description":
-			into.set("description", m.value) // the schema's own comes last
-		case "required":
-			names, _ := have.([]string)
-			for _, name := range m.value.([]string) {
-				if !slices.Contains(names, name) {
-					names = append(names, name)
-				}
-			}
-			into.set("required", names)
-		case "properties":
-			props, _ := have.(object)
-			props = slices.Clone(props)
-			for _, p := range m.value.(object) {
-				if other, twice := props.get(p.key); twice && string(appendJSON(nil, other)) != string(appendJSON(nil, p.value)) {
-					return false
-				}
-				props.set(p.key, p.value)
-			}
-			into.set("properties", props)
-		case "additionalProperties":
-			if m.value == false || exists {
-				return false
-			}
-			into.set(m.key, m.value)
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// nullable adds null to what a schema accepts.
-func nullable(o object) object {
-	o = slices.Clone(o)
-	null := json.RawMessage("null")
-	if c, ok := o.get("const"); ok {
-		o = slices.DeleteFunc(o, func(m member) bool { return m.key == "const" })
-		o.set("enum", []any{c, null})
-		return o
-	}
-	if e, ok := o.get("enum"); ok {
-		if values, ok := e.([]any); ok && !slices.ContainsFunc(values, isNull) {
-			o.set("enum", append(slices.Clone(values), null))
-		}
-	}
-	switch t, _ := o.get("type"); t := t.(type) {
-	case string:
-		if t != "null" {
-			o.set("type", []any{t, "null"})
-		}
-		return o
-	case []any:
-		if !slices.Contains(t, any("null")) {
-			o.set("type", append(slices.Clone(t), "null"))
-		}
-		return o
-	}
-	for _, m := range o {
-		switch m.key {
-		case "allOf", "anyOf", "oneOf", "not", "$ref":
-			description, described := o.get("description")
-			o = slices.DeleteFunc(o, func(m member) bool { return m.key == "description" })
-			wrapped := object{{"anyOf", []any{o, object{{"type", "null"}}}}}
-			if described {
-				wrapped = append(object{{"description", description}}, wrapped...)
-			}
-			return wrapped
-		}
-	}
-	return o
-}
-
-func isNull(v any) bool {
-	r, ok := v.(json.RawMessage)
-	return ok && string(r) == "null"
-}
-
-// declaresNull reports a schema that names null as a value. One without
-// constraints accepts null but does not declare it.
-func (s *schemas) declaresNull(o object) bool {
-	if o, _ = s.definition(o); o == nil {
-		return false
-	}
-	switch t, _ := o.get("type"); t := t.(type) {
-	case string:
-		return t == "null"
-	case []any:
-		return slices.Contains(t, any("null"))
-	}
-	if e, ok := o.get("enum"); ok {
-		values, _ := e.([]any)
-		return slices.ContainsFunc(values, isNull)
-	}
-	for _, key := range []string{"anyOf", "oneOf"} {
-		branches, _ := o.get(key)
-		list, _ := branches.([]any)
-		for _, b := range list {
-			if branch, ok := b.(object); ok && !branch.refers() && s.declaresNull(branch) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (o object) refers() bool {
-	_, ok := o.get("$ref")
-	return ok
-}
-
-// exclusive turns OpenAPI 3.0's boolean bound into a numeric one.
-func exclusive(o object, bounds [2]string) object {
-	o = slices.Clone(o)
-	for i, m := range o {
-		if m.key == bounds[1] {
-			o[i].key = bounds[0]
-		}
-	}
-	return o
-}
-
-// shortenText folds white space and cuts at the last sentence end within the
-// limit, else at a word.
-func shortenText(s string, limit int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	r := []rune(s)
-	if len(r) <= limit {
-		return s
-	}
-	cut := string(r[:limit])
-	if i := strings.LastIndex(cut, ". "); i > limit/3 {
-		return cut[:i+1]
-	}
-	if i := strings.LastIndexByte(cut, ' '); i > 0 {
-		cut = cut[:i]
-	}
-	return cut + "…"
 }
