@@ -71,6 +71,14 @@ fuzz: ## run every fuzz target for FUZZTIME each
 	  done; \
 	done
 
+.PHONY: corpus
+corpus: ## generate, compile and call every document of ../shared/specs, where that is
+	POSTERN_CORPUS=all go test -timeout 60m -v -run 'Corpus|Wire' ./internal/corpus
+
+.PHONY: examples
+examples: ## test the example gateways, against the real backends where those are installed
+	@for d in examples/*/; do (echo "== $$d" && cd $$d && go vet ./... && go test ./... && $(MAKE) --no-print-directory check) || exit 1; done
+
 .PHONY: bench
 bench: ## compare with a bare go-sdk tool; fails below the goals of docs/performance.md
 	go run ./internal/bench

@@ -54,8 +54,8 @@ func (a *Args) buildBody() *apierrors.Error {
 		return a.multipartBody(append(fields, membersOf(whole)...))
 	case whole == nil:
 		a.body = objectOf(fields)
-	case declaresJSON(base) || base == "text/json":
-		a.body = whole
+	case declaresJSON(base) || base == "text/json" || whole[0] == '{' || whole[0] == '[':
+		a.body = whole // an object or a list is JSON, whatever the media type is called
 	case isText(base):
 		a.body = []byte(textOf(whole))
 	default:

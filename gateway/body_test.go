@@ -47,6 +47,8 @@ func TestBodiesAreWrittenInTheirMediaType(t *testing.T) {
 		{name: "a whole form", kind: gateway.WholeBody, arguments: `{"body":{"a":"1","b":[true,null]}}`, types: []string{form}, contentType: form, body: `a=1&b=true&b=null`},
 		{name: "text", kind: gateway.WholeBody, arguments: `{"body":"a,b\n1,2\n"}`, types: []string{text}, contentType: text, body: "a,b\n1,2\n"},
 		{name: "binary", kind: gateway.WholeBody, arguments: `{"body":"AAEC/w=="}`, types: []string{bin}, contentType: bin, body: "\x00\x01\x02\xff"},
+		{name: "an object, whatever the media type is called", kind: gateway.WholeBody, arguments: `{"body":{"a":1.0}}`, types: []string{bin}, contentType: bin, body: `{"a":1.0}`},
+		{name: "a number as text", kind: gateway.WholeBody, arguments: `{"body":1.50}`, types: []string{"text/plain"}, contentType: "text/plain", body: "1.50"},
 		{name: "binary without padding", kind: gateway.WholeBody, arguments: `{"body":"AAEC/w"}`, types: []string{bin}, contentType: bin, body: "\x00\x01\x02\xff"},
 		{name: "a whole JSON body as it was spelled", kind: gateway.WholeBody, arguments: `{"body":[1.0, 1e2]}`, types: []string{"application/merge-patch+json"}, contentType: "application/merge-patch+json", body: `[1.0, 1e2]`},
 		{name: "no base64", kind: gateway.WholeBody, arguments: `{"body":"%%%"}`, types: []string{bin}, pointer: "/body"},

@@ -52,7 +52,7 @@ func (a *api) parameterArgument(s *schemas, p *parameter) *argument {
 	}
 	if d, ok := a.root.Defaults[p.name]; ok {
 		arg.fallback, arg.required = &d, false
-		schema.set("description", strings.TrimSpace(shortenText(p.description, maxText)+" Left out or null: the gateway's default, else the error "+d.Missing+"."))
+		schema.set("description", strings.TrimSpace(sentence(shortenText(p.description, maxText))+" Left out or null: the gateway's default, else the error "+d.Missing+"."))
 	}
 	arg.schema = ordered(schema)
 	return arg

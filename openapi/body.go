@@ -60,20 +60,34 @@ func (t *tool) addBody(s *schemas) error {
 	var schema object
 	switch kind(main.name) {
 	case "text":
-		schema = object{{"type", "string"}}
+		// A number or a boolean is text as well; what has members is text that
+		// somebody else has written.
+		if schema = s.top(main.schema); slices.ContainsFunc(typesOf(schema), structured) || len(typesOf(schema)) == 0 {
+			schema = object{{"type", "string"}}
+		}
 	case "binary":
-		schema = object{{"type", "string"}, {"contentEncoding", "base64"}}
+		// What the document describes as an object or a list is JSON, whatever its
+		// media type is called.
+		if schema = s.top(main.schema); isFile(main.schema) || !slices.ContainsFunc(typesOf(schema), structured) {
+			schema = object{{"type", "string"}, {"contentEncoding", "base64"}}
+		}
 	default:
 		schema = s.top(main.schema)
 	}
 	properties, _ := schema.get("properties")
 	props, _ := properties.(object)
-	if !t.flattens(schema, props) {
+	req, _ := schema.get("required")
+	names, _ := req.([]string)
+	// A required property that is not listed has no argument to be given in. One
+	// that is not published, because only answers have it, is not asked for.
+	unlisted := slices.ContainsFunc(names, func(name string) bool {
+		_, listed := props.get(name)
+		return !listed && !s.readOnly(s.property(main.schema, name))
+	})
+	if unlisted || !t.flattens(schema, props) {
 		t.wholeBody(s, schema, main)
 		return nil
 	}
-	req, _ := schema.get("required")
-	names, _ := req.([]string)
 	form := kind(main.name) == "form" || kind(main.name) == "multipart"
 	for _, p := range props {
 		schema := p.value.(object)
@@ -108,10 +122,10 @@ func (t *tool) alternatives(main mediaType) {
 	same := func(m mediaType) bool {
 		return m.schema == main.schema || m.schema != nil && main.schema != nil && string(appendJSON(nil, nodeJSON(m.schema))) == string(appendJSON(nil, nodeJSON(main.schema)))
 	}
-	structured := func(k string) bool { return k == "json" || k == "form" || k == "multipart" }
+	holdsMembers := func(k string) bool { return k == "json" || k == "form" || k == "multipart" }
 	for _, m := range t.bodies {
 		name := concrete(m.name)
-		alike := kind(m.name) == kind(main.name) || structured(kind(m.name)) && structured(kind(main.name))
+		alike := kind(m.name) == kind(main.name) || holdsMembers(kind(m.name)) && holdsMembers(kind(main.name))
 		if alike && same(m) && !slices.Contains(t.body.mediaTypes, name) {
 			t.body.mediaTypes = append(t.body.mediaTypes, name)
 		}
@@ -156,6 +170,14 @@ func (s *schemas) property(schema *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
+// structured reports a type whose values hold others.
+func structured(name string) bool { return name == "object" || name == "array" }
+
+// isFile reports a schema of raw bytes.
+func isFile(source *yaml.Node) bool {
+	return text(get(source, "type")) == "file" || text(get(source, "format")) == "binary" || text(get(source, "format")) == "file" || get(source, "contentMediaType") != nil
+}
+
 // addPart notes how a form writes one field, and returns its schema: a file is
 // base64 in the argument.
 func (t *tool) addPart(schema object, source, encoding *yaml.Node, key string) object {
@@ -163,7 +185,7 @@ func (t *tool) addPart(schema object, source, encoding *yaml.Node, key string) o
 	if e := get(encoding, "explode"); e != nil {
 		p.explode = isTrue(e)
 	}
-	if text(get(source, "type")) == "file" || text(get(source, "format")) == "binary" || get(source, "contentMediaType") != nil {
+	if isFile(source) {
 		p.file = true
 		schema = object{{"type", "string"}, {"contentEncoding", "base64"}}
 		if d := shortenText(text(get(source, "description")), maxText); d != "" {

@@ -95,7 +95,7 @@ func (a *api) row(p printer, t *tool) {
 	p("Definition: %q,", appendJSON(nil, t.definition()))
 	p("InputSchema: %q,", appendJSON(nil, t.inputSchema))
 	p("Contract: %q,", appendJSON(nil, a.contract(t)))
-	p("Operation: transport.Operation{ID: %q, Method: %q, Path: %q,", t.goName, strings.ToUpper(t.method), t.path)
+	p("Operation: transport.Operation{ID: %q, Method: %q, Path: %q,", t.goName, strings.ToUpper(t.method), t.sent())
 	if headers := t.headers(); headers != nil {
 		p("Headers: %#v,", headers)
 	}
@@ -184,7 +184,7 @@ func (t *tool) headers() []string {
 func (t *tool) call() string {
 	var b strings.Builder
 	b.WriteString("rest(client)." + t.goName + "(ctx")
-	for _, name := range templateNames(t.path) {
+	for _, name := range templateNames(t.sent()) {
 		arg := t.argument("path", name)
 		fmt.Fprintf(&b, ", args.%s(%q)", arg.kind, arg.name)
 	}

@@ -123,8 +123,7 @@ func tidyClient(code []byte) []byte {
 func (a *api) projection() object {
 	paths := object{}
 	for _, t := range a.tools {
-		path, query, _ := strings.Cut(t.path, "?")
-		path, _, _ = strings.Cut(path, "#")
+		path, query, _ := strings.Cut(t.sent(), "?")
 		before, pieces := splitTemplate(path)
 		var params []any
 		taken := map[string]bool{}

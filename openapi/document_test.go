@@ -17,7 +17,6 @@ func TestFaultsAreNamedWithTheirPlace(t *testing.T) {
 	for _, c := range []struct{ name, doc, want string }{
 		{"not YAML", "a: [", "neither YAML nor JSON"},
 		{"not an object", "[1]", "not an object"},
-		{"merge key", "openapi: 3.1.0\na: &a {b: 1}\nc: {<<: *a}", "line 3: YAML merge keys"},
 		{"lower-case prefix", "openapi: 3.1.0\nx-mcp: {env-prefix: shop}", `env-prefix is "shop"; expected capital letters`},
 		{"path as name", "openapi: 3.1.0\nx-mcp: {env-prefix: A, server: {name: ../x}}", `server.name is "../x"; expected at most 40`},
 		{"secret variable", "openapi: 3.1.0\nx-mcp: {env-prefix: A, server: {name: a}, default-parameters: {p: {env: A_TOKEN, missing: project_required}}}", `env is "A_TOKEN", which sounds like a secret`},
@@ -65,6 +64,17 @@ func TestATemplateAndItsParametersAreMadeToAgree(t *testing.T) {
 	t.Parallel()
 	got := input(t, minimal+"paths:\n  /a/{id}: {get: {operationId: a, parameters: [{name: other, in: path, required: true}]}}\n")
 	if want := `{"type":"object","properties":{"id":{"type":"string"}},"required":["id"],"additionalProperties":false}`; got != want {
+		t.Error(got)
+	}
+}
+
+func TestYAMLMergeKeysAreExpanded(t *testing.T) {
+	t.Parallel()
+	got := input(t, minimal+`x-base: &base {type: integer, minimum: 1}
+x-more: &more {maximum: 9, minimum: 5}
+paths: {/a: {get: {operationId: a, parameters: [{name: n, in: query, required: true, schema: {<<: [*base, *more], type: number}}]}}}
+`)
+	if want := `{"type":"object","properties":{"n":{"type":"number","minimum":1,"maximum":9}},"required":["n"],"additionalProperties":false}`; got != want {
 		t.Error(got)
 	}
 }

@@ -39,6 +39,21 @@ func (f *Filter) lets(op *operation) bool {
 	return slices.Contains(f.IncludeOps, op.id) || slices.ContainsFunc(op.tags, func(t string) bool { return slices.Contains(f.IncludeTags, t) })
 }
 
+// check refuses a name that no operation has: it is misspelt.
+func (f *Filter) check(ops []*operation) error {
+	for _, id := range slices.Concat(f.IncludeOps, f.ExcludeOps) {
+		if !slices.ContainsFunc(ops, func(op *operation) bool { return op.id == id }) {
+			return fmt.Errorf("no operation has the operationId %q", id)
+		}
+	}
+	for _, tag := range f.IncludeTags {
+		if !slices.ContainsFunc(ops, func(op *operation) bool { return slices.Contains(op.tags, tag) }) {
+			return fmt.Errorf("no operation has the tag %q", tag)
+		}
+	}
+	return nil
+}
+
 // Choose limits what is generated to the operations that a filter chooses.
 func (d *Document) Choose(f Filter) { d.filter = f }
 

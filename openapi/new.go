@@ -181,7 +181,7 @@ func (p Project) render(a *api, spec string) ([]File, error) {
 	}
 	values := map[string]any{
 		"Name": name, "Title": a.root.Server.Title, "Module": p.Module, "Spec": spec, "Prefix": a.root.EnvPrefix,
-		"Tools": len(a.tools), "Runtime": runtime, "Flags": p.flags(), "Contract": "../../contracts/" + a.root.ContractVersion + "/mcp-tools.json",
+		"Tools": len(a.tools), "Runtime": runtime, "Flags": p.flags(), "Basic": a.basic(),
 	}
 	var files []File
 	for from, to := range map[string]string{
@@ -199,6 +199,11 @@ func (p Project) render(a *api, spec string) ([]File, error) {
 		files = append(files, File{to, b.Bytes()})
 	}
 	return files, nil
+}
+
+// basic reports a gateway whose tools send a user and a password.
+func (a *api) basic() bool {
+	return slices.ContainsFunc(a.tools, func(t *tool) bool { return t.auth != nil && t.auth.kind == "Basic" })
 }
 
 // flags repeats the choice of operations for the Makefile.

@@ -28,6 +28,13 @@ type operation struct {
 // where names the operation in errors.
 func (o *operation) where() string { return strings.ToUpper(o.method) + " " + o.path }
 
+// sent is the path as it is sent: a fragment only tells apart operations of one
+// path, and never leaves a client (RFC 3986, section 3.5).
+func (o *operation) sent() string {
+	path, _, _ := strings.Cut(o.path, "#")
+	return path
+}
+
 type parameter struct {
 	name, in    string
 	required    bool
@@ -227,7 +234,14 @@ func (o *operation) add(p *parameter) error {
 // agreeWithPath makes the template and the declared path parameters agree: what
 // only the template names is a string, what it does not name is not sent.
 func (o *operation) agreeWithPath() {
-	names := templateNames(o.path)
+	names := templateNames(o.sent())
+	for _, p := range o.params {
+		// {DefinitionId} is the parameter definitionId.
+		i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, p.name) })
+		if p.in == "path" && i >= 0 && !slices.Contains(names, p.name) {
+			p.name = names[i]
+		}
+	}
 	o.params = slices.DeleteFunc(o.params, func(p *parameter) bool { return p.in == "path" && !slices.Contains(names, p.name) })
 	for _, name := range names {
 		if !slices.ContainsFunc(o.params, func(p *parameter) bool { return p.in == "path" && p.name == name }) {

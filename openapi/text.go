@@ -26,3 +26,11 @@ func shortenText(s string, limit int) string {
 	}
 	return cut + "…"
 }
+
+// sentence ends a text with a full stop if nothing ends it.
+func sentence(s string) string {
+	if s == "" || strings.ContainsRune(".!?…:", []rune(s)[len([]rune(s))-1]) {
+		return s
+	}
+	return s + "."
+}

@@ -57,6 +57,9 @@ func (d *Document) api() (*api, error) {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
 	a.left = left
+	if err := d.filter.check(ops); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.name, err)
+	}
 	for _, op := range ops {
 		if !d.filter.lets(op) {
 			continue

@@ -210,3 +210,34 @@ func TestEveryStockToolKeepsTheRules(t *testing.T) {
 	}
 	t.Logf("%d tools, about %d tokens", len(a.tools), tokens)
 }
+
+// What cannot be told from the argument's name alone, as real documents have it.
+func TestBodiesThatAreNotWhatTheyAreCalled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ content, want string }{
+		"a required property that is not listed": {
+			`application/json: {schema: {type: object, properties: {a: {type: string}}, required: [a, b]}}`,
+			`"body":{"type":"object","properties":{"a":{"type":"string"}},"required":["a","b"]}`},
+		"a required property that only answers have": {
+			`application/json: {schema: {allOf: [{type: object, properties: {a: {type: string}, id: {type: string, readOnly: true}}}, {type: object, required: [a, id]}]}}`,
+			`"properties":{"a":{"type":"string"}},"required":["a"]`},
+		"an object called bytes":     {`application/octet-stream: {schema: {type: object, properties: {a: {type: string}}}}`, `"a":{"type":["string","null"]}`},
+		"bytes":                      {`application/octet-stream: {schema: {type: string, format: binary}}`, `"contentEncoding":"base64"`},
+		"a number as text":           {`text/plain: {schema: {type: integer, minimum: 1}}`, `"body":{"type":"integer","minimum":1}`},
+		"an object that is YAML":     {`application/yaml: {schema: {type: object}}`, `"body":{"type":"string"}`},
+		"a text with a least length": {`text/plain: {schema: {type: string, minLength: 5}}`, `"body":{"type":"string","minLength":5}`},
+	} {
+		got := input(t, op("operationId: a, requestBody: {required: true, content: {"+c.content+"}}"))
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestPathsAndTheirParametersAgree(t *testing.T) {
+	t.Parallel()
+	a := understood(t, minimal+"paths:\n  /a/{ThingId}?x=1#part/{none}: {get: {operationId: a, parameters: [{name: thingId, in: path, required: true, schema: {type: integer}}]}}\n")
+	if got := a.tools[0]; got.sent() != "/a/{ThingId}?x=1" || len(got.args) != 1 || got.args[0].name != "ThingId" || got.args[0].kind != "String" {
+		t.Errorf("%s %+v", got.sent(), got.args)
+	}
+}

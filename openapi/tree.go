@@ -114,17 +114,41 @@ func expand(n *yaml.Node, depth int, budget *int) (*yaml.Node, error) {
 	}
 	out := *n
 	out.Anchor, out.Alias, out.Content = "", nil, make([]*yaml.Node, 0, len(n.Content))
-	for i, c := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Tag == "!!merge" {
-			return nil, fmt.Errorf("line %d: YAML merge keys (<<) are not part of OpenAPI; write the members out", c.Line)
+	var merged []*yaml.Node
+	for i := 0; i < len(n.Content); i++ {
+		c := n.Content[i]
+		merge := n.Kind == yaml.MappingNode && i%2 == 0 && c.Tag == "!!merge" && i+1 < len(n.Content)
+		if merge {
+			i++
+			c = n.Content[i]
 		}
 		e, err := expand(c, depth+1, budget)
 		if err != nil {
 			return nil, err
 		}
+		if merge {
+			merged = append(merged, e)
+			continue
+		}
 		out.Content = append(out.Content, e)
 	}
+	for _, m := range merged {
+		mergeInto(&out, m)
+	}
 	return &out, nil
+}
+
+// mergeInto adds the members of a YAML merge key (<<), a mapping or a sequence of
+// mappings, that the mapping does not have itself.
+func mergeInto(n, from *yaml.Node) {
+	for _, source := range items(from) {
+		mergeInto(n, source)
+	}
+	for key, value := range members(from) {
+		if get(n, key) == nil {
+			n.Content = append(n.Content, scalar(key), value)
+		}
+	}
 }
 
 // get returns the member of a mapping, or nil; it is nil-safe so that a path of

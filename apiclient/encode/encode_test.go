@@ -61,6 +61,7 @@ func TestStyles(t *testing.T) {
 		{"tsv", Tabs, false, colors, "color=blue%09black%09brown"},
 		{"deepObject", DeepObject, true, rgb, "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150"},
 		{"deepObject nested", DeepObject, true, Object{{[]string{"a", "b"}, "1"}, {[]string{"c", ""}, "2"}}, "color%5Ba%5D%5Bb%5D=1&color%5Bc%5D%5B%5D=2"},
+		{"deepObject of a list", DeepObject, true, List{"1", "2"}, "color%5B%5D=1&color%5B%5D=2"},
 		{"delimiters in values", Form, false, List{"a,b", "c&d", "e=f", "g h", "100%", "ü"}, "color=a%2Cb,c%26d,e%3Df,g%20h,100%25,%C3%BC"},
 		{"delimiters in keys", Form, true, Object{{[]string{"a=b&c"}, "1"}}, "a%3Db%26c=1"},
 	} {

@@ -61,6 +61,16 @@ func (w *writer) list(name string, a affix, style Style, explode bool, values []
 	if len(values) == 0 {
 		return
 	}
+	if style == DeepObject {
+		// OpenAPI leaves open what this is; it is written as a list inside of an
+		// object is.
+		o := make(Object, len(values))
+		for i, v := range values {
+			o[i] = Field{Path: []string{""}, Value: v}
+		}
+		w.deep(name, o)
+		return
+	}
 	w.b = append(w.b, a.first...)
 	for i, v := range values {
 		switch {

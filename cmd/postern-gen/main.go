@@ -97,7 +97,7 @@ type create struct {
 	source
 	Out     string `required:"" placeholder:"DIR" help:"Folder to write the module into; empty, or made."`
 	Module  string `required:"" placeholder:"PATH" help:"Path of the new Go module."`
-	Runtime string `required:"" type:"existingdir" placeholder:"DIR" help:"Checkout of github.com/postern-mcp/postern that the new module is built with."`
+	Runtime string `required:"" placeholder:"DIR" help:"Checkout of github.com/postern-mcp/postern that the new module is built with."`
 }
 
 // Run writes a complete gateway module.

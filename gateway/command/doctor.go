@@ -68,7 +68,9 @@ func examine(ctx context.Context, p *process, s *settings, up *upstreamFlags, so
 	identity := p.catalog.Identity
 	tool, ok := g.Tool(identity.Tool)
 	if !ok {
-		t.warn("token", "cannot be checked", "the document names no x-mcp identity operation")
+		if !examineConnection(ctx, t, g, caller, prefix) {
+			return
+		}
 	} else if !examineIdentity(ctx, t, g, caller, tool, identity, prefix) {
 		return
 	}
@@ -82,23 +84,30 @@ func examine(ctx context.Context, p *process, s *settings, up *upstreamFlags, so
 	}
 }
 
+// examineConnection makes do without an identity operation: any tool that only
+// reads and needs no argument shows whether the API is there and takes the token.
+func examineConnection(ctx context.Context, t *checkup, g *gateway.Gateway, caller gateway.Caller, prefix string) bool {
+	for _, tool := range g.Tools() {
+		if !tool.ReadOnly || slices.ContainsFunc(tool.Args, func(a gateway.ArgV1) bool { return a.Required }) {
+			continue
+		}
+		if r := g.Call(ctx, caller, tool, nil); r.Err != nil && !examineFailure(t, r.Err, prefix) {
+			return false
+		}
+		t.ok("connection", "answered "+tool.Name)
+		return true
+	}
+	t.warn("connection", "cannot be checked", "no tool can be called without arguments; call one by hand")
+	return true
+}
+
 // examineIdentity reports on the token; false means that no call can work.
 func examineIdentity(ctx context.Context, t *checkup, g *gateway.Gateway, caller gateway.Caller, tool *gateway.Tool, identity gateway.IdentityV1, prefix string) bool {
 	start := time.Now()
 	r := g.Call(ctx, caller, tool, nil)
 	took := time.Since(start).Round(time.Millisecond)
 	if r.Err != nil {
-		switch e := r.Err; {
-		case e.Code == apierrors.NetworkError || e.Code == apierrors.Timeout:
-			t.fail("connection", e.Message, "start the API, or correct "+prefix+"_API_URL")
-		case e.Status == 401:
-			t.ok("connection", "answered in "+took.String())
-			t.fail("token", "refused ("+e.Message+")", "put a new personal access token into "+prefix+"_TOKEN or the token file")
-		case e.Status == 404:
-			t.fail("connection", "something answers, but not this API", "correct "+prefix+"_API_URL: host and path must be the API's")
-		default:
-			t.fail("connection", e.Error(), orElse(e.Hint, "see the message"))
-		}
+		examineFailure(t, r.Err, prefix)
 		return false
 	}
 	t.ok("connection", "answered in "+took.String())
@@ -106,7 +115,7 @@ func examineIdentity(ctx context.Context, t *checkup, g *gateway.Gateway, caller
 	if scopes := gateway.Collect(r.Text, identity.Scopes); len(scopes) > 0 {
 		who = orElse(who, "unnamed") + ", with the scopes " + strings.Join(scopes, ", ")
 	}
-	t.ok("token", "accepted; it belongs to "+orElse(who, string(r.Text)))
+	t.ok("token", "accepted; it belongs to "+orElse(who, fmt.Sprintf("%.200s", r.Text)))
 	for _, s := range gateway.Collect(r.Text, identity.Expires) {
 		at, err := time.Parse(time.RFC3339, s)
 		if err != nil {
@@ -123,6 +132,27 @@ func examineIdentity(ctx context.Context, t *checkup, g *gateway.Gateway, caller
 		t.ok("expiry", "the token does not expire")
 	}
 	return true
+}
+
+// examineFailure reports why a call failed; true means that the API answered and
+// took the token all the same.
+func examineFailure(t *checkup, e *apierrors.Error, prefix string) bool {
+	switch {
+	case e.Code == apierrors.ProjectRequired:
+		return true
+	case e.Code == apierrors.NetworkError || e.Code == apierrors.Timeout:
+		t.fail("connection", e.Message, "start the API, or correct "+prefix+"_API_URL")
+	case e.Status == 401:
+		t.ok("connection", "it answered")
+		t.fail("token", "refused ("+e.Message+")", "put a new personal access token into "+prefix+"_TOKEN or the token file")
+	case e.Status == 403:
+		return true
+	case e.Status == 404:
+		t.fail("connection", "something answers, but not this API", "correct "+prefix+"_API_URL: host and path must be the API's")
+	default:
+		t.fail("connection", e.Error(), orElse(e.Hint, "see the message"))
+	}
+	return false
 }
 
 // examineDefault reports whether a default is set and visible to the token.

@@ -43,8 +43,8 @@ func (p *process) usageOf(cmd *command, s *settings) {
 		fmt.Fprintf(p.out, "  %s\n%s\n", head, wrap(text, "        "))
 	}
 	p.usageOfVariables(s)
-	fmt.Fprintf(p.out, "  --config FILE\n%s\n", wrap(fmt.Sprintf("YAML file with settings; its keys are the flags' names with _ for -, and %s. (%s_CONFIG, default %s if it exists)",
-		strings.Join(argumentKeys(p.catalog), ", "), p.catalog.EnvPrefix, displayConfigPath(p.catalog)), "        "))
+	fmt.Fprintf(p.out, "  --config FILE\n%s\n", wrap(fmt.Sprintf("YAML file with settings; its keys are %s. (%s_CONFIG, default %s if it exists)",
+		strings.Join(append([]string{"the flags' names with _ for -"}, argumentKeys(p.catalog)...), ", "), p.catalog.EnvPrefix, displayConfigPath(p.catalog)), "        "))
 }
 
 // usageOfVariables prints what a command reads that has no flag.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -91,9 +92,9 @@ func (s *Server) Handler(o HTTPOptions) *Handler {
 		switch t.Operation.Auth.Kind {
 		case transport.AuthNone:
 		case transport.AuthBasic:
-			guard.basic, guard.authenticated = true, true
+			guard.basic = true
 		default:
-			guard.authenticated = true
+			guard.bearer = true
 		}
 	}
 	h.mux.Handle("/mcp", guard)
@@ -124,9 +125,9 @@ type guard struct {
 	drain   *drain
 	log     *slog.Logger
 	calls   context.Context // ends when calls must
-	// authenticated is false where no tool sends a credential, basic true where one
-	// sends a user and a password (RFC 7617).
-	authenticated, basic bool
+	// bearer is set where a tool sends a token, basic where one sends a user and a
+	// password (RFC 7617). Without either nobody needs a credential.
+	bearer, basic bool
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -161,8 +162,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.plain(w, r, http.StatusMethodNotAllowed, "POST a JSON-RPC message; this server keeps no streams and no sessions")
 		return
 	}
-	token, err := credential(r.Header, g.basic)
-	if err != nil && (g.authenticated || !errors.Is(err, errNoBearer)) {
+	token, err := g.credential(r.Header)
+	if err != nil && (g.bearer || g.basic || !errors.Is(err, errNoCredential)) {
 		g.challenge(w, r, err)
 		return
 	}
@@ -216,30 +217,35 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 	g.next.ServeHTTP(w, out)
 }
 
-var errNoBearer = errors.New("send your personal access token as `Authorization: Bearer TOKEN`")
+var errNoCredential = errors.New("there is no credential")
 
-// credential reads the caller's token (RFC 6750, section 2.1), or where basic is
-// set the encoded user and password (RFC 7617).
-func credential(h http.Header, basic bool) (transport.Token, error) {
+// credential reads the caller's token (RFC 6750, section 2.1) or encoded user and
+// password (RFC 7617), whichever the API takes.
+func (g *guard) credential(h http.Header) (transport.Token, error) {
 	values := h.Values("Authorization")
-	if len(values) == 0 {
-		return transport.Token{}, errNoBearer
-	}
 	if len(values) > 1 {
 		return transport.Token{}, errors.New("there is more than one Authorization header")
 	}
-	scheme, value, _ := strings.Cut(values[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") && (!basic || !strings.EqualFold(scheme, "Basic")) {
-		return transport.Token{}, errNoBearer
+	if len(values) == 1 {
+		scheme, value, _ := strings.Cut(values[0], " ")
+		if (g.bearer || !g.basic) && strings.EqualFold(scheme, "Bearer") || g.basic && strings.EqualFold(scheme, "Basic") {
+			return transport.NewToken(strings.TrimLeft(value, " "))
+		}
 	}
-	return transport.NewToken(strings.TrimLeft(value, " "))
+	if g.basic && !g.bearer {
+		return transport.Token{}, fmt.Errorf("%w: send your user and password as `Authorization: Basic …` (RFC 7617)", errNoCredential)
+	}
+	return transport.Token{}, fmt.Errorf("%w: send your personal access token as `Authorization: Bearer TOKEN`", errNoCredential)
 }
 
 // challenge answers a missing or malformed bearer (RFC 6750, section 3): a request
 // without one, or with another scheme, is not told that its token is wrong.
 func (g *guard) challenge(w http.ResponseWriter, r *http.Request, err error) {
 	challenge := "Bearer realm=" + strconv.QuoteToASCII(g.realm)
-	if !errors.Is(err, errNoBearer) {
+	switch {
+	case g.basic && !g.bearer:
+		challenge = "Basic realm=" + strconv.QuoteToASCII(g.realm) + `, charset="UTF-8"`
+	case !errors.Is(err, errNoCredential):
 		challenge += `, error="invalid_token"`
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
