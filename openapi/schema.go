@@ -48,6 +48,11 @@ func (s *schemas) convert(n *yaml.Node) object {
 	out := object{}
 	for _, key := range keywords {
 		if v := get(n, key); v != nil {
+			if key == "oneOf" && get(n, "anyOf") == nil {
+				// Of open objects often two fit, although one is meant, and then
+				// no argument would do. The API decides.
+				key = "anyOf"
+			}
 			if value := s.keyword(n, key, v); value != nil {
 				out = append(out, member{key, value})
 			}

@@ -36,6 +36,8 @@ func TestSchemasAreConverted(t *testing.T) {
 		{"pattern Go cannot compile", "", `{type: string, pattern: '^(?!x)'}`, `{"type":"string"}`},
 		{"boolean schemas", "", `{type: object, properties: {a: true, b: false}}`, `{"type":"object","properties":{"a":{},"b":{"not":{}}}}`},
 		{"order of properties kept", "", `{type: object, properties: {z: {}, a: {}}}`, `{"type":"object","properties":{"z":{},"a":{}}}`},
+		{"one of several", "", `{oneOf: [{type: string}, {type: integer}]}`, `{"anyOf":[{"type":"string"},{"type":"integer"}]}`},
+		{"one and any of several", "", `{anyOf: [{type: string}], oneOf: [{type: string}]}`, `{"anyOf":[{"type":"string"}],"oneOf":[{"type":"string"}]}`},
 		{"recursion", "N: {type: object, properties: {next: {$ref: '#/components/schemas/N'}}}", `{$ref: '#/components/schemas/N'}`,
 			`{"$ref":"#/$defs/N","$defs":{"N":{"type":"object","properties":{"next":{"$ref":"#/$defs/N"}}}}}`},
 	} {
