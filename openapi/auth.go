@@ -14,17 +14,27 @@ type auth struct {
 	scopes []string
 }
 
-// authOf chooses among the alternatives of an operation the first whose schemes
-// can be served. It is nil for an operation that asks for no credential.
+// authOf chooses among the alternatives of an operation the first that one
+// credential satisfies, else the first of whose schemes any can be served: a caller
+// has one credential. It is nil for an operation that asks for none.
 func (a *api) authOf(op *operation) *auth {
+	var some *auth
 	for _, r := range op.security {
 		for _, s := range r {
-			if kind, name := schemeKind(a.schemes[s.scheme]); kind != "" {
-				return &auth{kind, name, slices.Clone(s.scopes)}
+			kind, name := schemeKind(a.schemes[s.scheme])
+			if kind == "" {
+				continue
+			}
+			found := &auth{kind, name, slices.Clone(s.scopes)}
+			if len(r) == 1 {
+				return found
+			}
+			if some == nil {
+				some = found
 			}
 		}
 	}
-	return nil
+	return some
 }
 
 // schemeKind says how a security scheme's credential travels, "" if it cannot be

@@ -185,9 +185,13 @@ func (t *tool) addPart(schema object, source, encoding *yaml.Node, key string) o
 	if e := get(encoding, "explode"); e != nil {
 		p.explode = isTrue(e)
 	}
-	if isFile(source) {
+	several := text(get(source, "type")) == "array" && isFile(get(source, "items"))
+	if several || isFile(source) {
 		p.file = true
 		schema = object{{"type", "string"}, {"contentEncoding", "base64"}}
+		if several {
+			schema = object{{"type", "array"}, {"items", schema}}
+		}
 		if d := shortenText(text(get(source, "description")), maxText); d != "" {
 			schema = append(object{schema[0], {"description", d}}, schema[1:]...)
 		}

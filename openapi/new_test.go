@@ -91,6 +91,35 @@ func TestNewRefusesWhatItCannotUse(t *testing.T) {
 	}
 }
 
+// What one credential, one method or one name cannot do is not half done.
+func TestWhatCannotBeServedIsSaid(t *testing.T) {
+	t.Parallel()
+	a := understood(t, minimal+`paths:
+  /a: {get: {operationId: ゲット}, trace: {operationId: t}, query: {operationId: q}, additionalOperations: {COPY: {}}}
+  "/q?x={y}": {get: {operationId: bad, parameters: [{name: y, in: path, required: true}]}}
+  /readme: {get: {operationId: README, security: [{a: [], b: []}, {b: [s]}], parameters: [{name: Host, in: header}, {name: Cookie, in: header}]}}
+  /files:
+    post:
+      operationId: up
+      requestBody: {content: {multipart/form-data: {schema: {type: object, properties: {fs: {type: array, items: {type: string, format: binary}}}}}}}
+components: {securitySchemes: {a: {type: apiKey, in: header, name: X-A}, b: {type: http, scheme: bearer}}}
+`)
+	names := map[string]*tool{}
+	for _, tool := range a.tools {
+		names[tool.name] = tool
+	}
+	if len(names) != 3 || names["get_a"] == nil || names["readme_tool"] == nil || len(a.left) != 4 {
+		t.Fatalf("tools %v, left out %v", names, a.left)
+	}
+	if readme := names["readme_tool"]; readme.auth.kind != "Bearer" || len(readme.args) != 0 {
+		t.Errorf("%+v %d arguments", readme.auth, len(readme.args))
+	}
+	want := `{"type":"object","properties":{"fs":{"type":["array","null"],"items":{"type":"string","contentEncoding":"base64"}}},"additionalProperties":false}`
+	if got := string(appendJSON(nil, names["up"].inputSchema)); got != want || !names["up"].body.parts[0].file {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestFilesOutsideTheDocumentsFolderAreNotRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -71,7 +71,7 @@ type response struct {
 	example     *yaml.Node
 }
 
-var methods = []string{"get", "head", "post", "put", "patch", "delete", "options", "trace"}
+var methods = []string{"get", "head", "post", "put", "patch", "delete", "options"}
 
 // LeftOut is an operation that does not become a tool, and why.
 type LeftOut struct{ Operation, Reason string }
@@ -87,6 +87,7 @@ func (d *Document) operations() (ops []*operation, left []LeftOut, err error) {
 			continue
 		}
 		for method, n := range members(resolved) {
+			left = append(left, unsupported(path, method, n)...)
 			if !slices.Contains(methods, method) {
 				continue
 			}
@@ -107,12 +108,30 @@ func (d *Document) operations() (ops []*operation, left []LeftOut, err error) {
 	return ops, left, nil
 }
 
+// unsupported lists operations that are none of a gateway's: TRACE must carry no
+// credential (RFC 9110, section 9.3.8), and OpenAPI 3.2's further methods have no
+// place in a client generated for the usual ones.
+func unsupported(path, method string, n *yaml.Node) (left []LeftOut) {
+	switch method {
+	case "trace", "query":
+		left = append(left, LeftOut{strings.ToUpper(method) + " " + path, fmt.Sprintf("line %d: the method %s is not supported", n.Line, strings.ToUpper(method))})
+	case "additionalOperations":
+		for name, op := range members(n) {
+			left = append(left, LeftOut{name + " " + path, fmt.Sprintf("line %d: the method %s is not supported", op.Line, name)})
+		}
+	}
+	return left
+}
+
 func (d *Document) operation(path, method string, item, n *yaml.Node) (*operation, error) {
 	op := &operation{
 		id: text(get(n, "operationId")), method: method, path: path,
 		summary: text(get(n, "summary")), description: text(get(n, "description")),
 		tags: strs(get(n, "tags")), deprecated: isTrue(get(n, "deprecated")),
 		ownServers: len(items(get(n, "servers")))+len(items(get(item, "servers"))) > 0,
+	}
+	if _, query, _ := strings.Cut(op.sent(), "?"); strings.Contains(query, "{") {
+		return nil, errors.New("the path's query names a parameter; only its segments can")
 	}
 	err := extension(n, &op.x)
 	if err == nil {
@@ -206,14 +225,21 @@ func (d *Document) parameter(op *operation, n *yaml.Node) error {
 	return op.add(p)
 }
 
-// add puts a parameter into the operation. Three headers are not parameters, says
-// OpenAPI 3.1, Parameter Object: the gateway sets them itself.
+// ownHeaders are sent by the gateway itself or not at all: three that are no
+// parameters (OpenAPI 3.1, Parameter Object), and those that steer the connection.
+var ownHeaders = []string{
+	"accept", "content-type", "authorization",
+	"accept-encoding", "connection", "content-length", "cookie", "expect", "host", "keep-alive", "proxy-authorization",
+	"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "user-agent",
+}
+
+// add puts a parameter into the operation.
 func (o *operation) add(p *parameter) error {
 	if p.name == "" {
 		return fmt.Errorf("a parameter in %s has no name", p.in)
 	}
 	if p.in == "header" {
-		if slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.name)) {
+		if slices.Contains(ownHeaders, strings.ToLower(p.name)) {
 			return nil
 		}
 		if !isHeaderName(p.name) {

@@ -107,6 +107,19 @@ func serverPath(url string) string {
 	return "/" + url
 }
 
+// toolName derives a name from the operationId, else from method and path, else
+// from their hash: a name in another script leaves nothing to go by.
+func toolName(t *tool) string {
+	name := orElse(snake(t.id), snake(t.method+"_"+t.path))
+	if t.id != "" && snake(t.id) == "" && snake(t.path) == "" {
+		name += "_" + hash8(t.where())
+	}
+	if name == "readme" { // its page would be the index's on some file systems
+		name += "_tool"
+	}
+	return name
+}
+
 // nameTools settles names once all tools are known: verbatim ones as they are,
 // derived ones unique and short.
 func (a *api) nameTools() error {
@@ -114,7 +127,7 @@ func (a *api) nameTools() error {
 	for i, t := range a.tools {
 		identities[i] = t.method + " " + t.path
 		whole := orElse(t.id, t.method+"_"+t.path)
-		derived[i] = shorten(snake(whole), whole, maxToolName)
+		derived[i] = shorten(toolName(t), whole, maxToolName)
 		if goNames[i] = camel(whole); goNames[i] == "Server" || goNames[i] == "Doer" { // the client's fields
 			goNames[i] += "Operation"
 		}
