@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,8 +64,11 @@ type world struct {
 	authorization  chan string
 }
 
-func newWorld(t testing.TB) *world {
+// newWorld is a world with the tools of echo, but for those left out.
+func newWorld(t testing.TB, leftOut ...string) *world {
 	t.Helper()
+	catalog := echo()
+	catalog.Tools = slices.DeleteFunc(catalog.Tools, func(tool gateway.ToolV1) bool { return slices.Contains(leftOut, tool.Name) })
 	w := &world{log: &syncBuffer{}, hanging: make(chan struct{}, 64), ended: make(chan struct{}, 64), authorization: make(chan string, 1024)}
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		select {
@@ -105,7 +109,7 @@ func newWorld(t testing.TB) *world {
 	}))
 	t.Cleanup(api.Close)
 	log := slog.New(slog.NewTextHandler(w.log, nil))
-	w.Server = New(gateway.New(gateway.Options{Catalog: echo(), Upstream: upstream(t, api.URL), Logger: log}), "1.2.3", log)
+	w.Server = New(gateway.New(gateway.Options{Catalog: catalog, Upstream: upstream(t, api.URL), Logger: log}), "1.2.3", log)
 	return w
 }
 

@@ -11,7 +11,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/postern-mcp/postern/internal/exampletest"
 )
+
+func TestMain(m *testing.M) { exampletest.Main(m, main) }
 
 const (
 	user     = "agent"
@@ -21,10 +25,10 @@ const (
 )
 
 // alertmanager starts an Alertmanager that asks for a user and a password.
-func alertmanager(t *testing.T) api {
+func alertmanager(t *testing.T) exampletest.API {
 	t.Helper()
 	const program = "prometheus-alertmanager"
-	needs(t, program)
+	exampletest.Needs(t, program)
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"am.yml": `route: {receiver: nobody, group_by: [alertname], group_wait: 0s, group_interval: 1s}
@@ -36,11 +40,11 @@ receivers: [{name: nobody}]
 			t.Fatal(err)
 		}
 	}
-	address := freeAddress(t)
-	start(t, "http://"+address+"/-/ready", program,
+	address := exampletest.FreeAddress(t)
+	exampletest.Start(t, "http://"+address+"/-/ready", program,
 		"--config.file="+filepath.Join(dir, "am.yml"), "--web.config.file="+filepath.Join(dir, "web.yml"),
 		"--storage.path="+dir, "--web.listen-address="+address, "--cluster.listen-address=")
-	return api{"http://" + address + "/api/v2", func(r *http.Request) { r.SetBasicAuth(user, password) }}
+	return exampletest.API{Base: "http://" + address + "/api/v2", Authorize: func(r *http.Request) { r.SetBasicAuth(user, password) }}
 }
 
 func basic(user, password string) string {
@@ -49,23 +53,23 @@ func basic(user, password string) string {
 
 func TestAlertmanager(t *testing.T) {
 	direct := alertmanager(t)
-	upstream := "ALERTMANAGER_API_URL=" + strings.TrimSuffix(direct.base, "/api/v2")
-	endpoint := serve(t, upstream)
+	upstream := "ALERTMANAGER_API_URL=" + strings.TrimSuffix(direct.Base, "/api/v2")
+	endpoint := exampletest.Serve(t, upstream)
 
 	t.Run("stdio", func(t *testing.T) {
-		silences(t, direct, overStdio(t, upstream, "ALERTMANAGER_USERNAME="+user, "ALERTMANAGER_PASSWORD="+password), "Stdio")
+		silences(t, direct, exampletest.OverStdio(t, upstream, "ALERTMANAGER_USERNAME="+user, "ALERTMANAGER_PASSWORD="+password), "Stdio")
 	})
 	t.Run("http", func(t *testing.T) {
-		silences(t, direct, overHTTP(t, endpoint, basic(user, password)), "HTTP")
+		silences(t, direct, exampletest.OverHTTP(t, endpoint, basic(user, password)), "HTTP")
 	})
 	t.Run("wrong password", func(t *testing.T) {
-		for name, a := range map[string]agent{
-			"stdio": overStdio(t, upstream, "ALERTMANAGER_USERNAME="+user, "ALERTMANAGER_PASSWORD=wrong-password"),
-			"http":  overHTTP(t, endpoint, basic(user, "wrong-password")),
+		for name, a := range map[string]exampletest.Agent{
+			"stdio": exampletest.OverStdio(t, upstream, "ALERTMANAGER_USERNAME="+user, "ALERTMANAGER_PASSWORD=wrong-password"),
+			"http":  exampletest.OverHTTP(t, endpoint, basic(user, "wrong-password")),
 		} {
-			e := a.refused(t, "list_alerts", `{}`, "http_4xx", http.StatusUnauthorized)
-			if strings.Contains(e.text, "wrong-password") || strings.Contains(e.text, strings.TrimPrefix(basic(user, "wrong-password"), "Basic ")) {
-				t.Errorf("%s: the password is in the error: %s", name, e.text)
+			e := a.Refused(t, "list_alerts", `{}`, "http_4xx", http.StatusUnauthorized)
+			if strings.Contains(e.Text, "wrong-password") || strings.Contains(e.Text, strings.TrimPrefix(basic(user, "wrong-password"), "Basic ")) {
+				t.Errorf("%s: the password is in the error: %s", name, e.Text)
 			}
 		}
 	})
@@ -78,47 +82,47 @@ func TestAlertmanager(t *testing.T) {
 		if resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("WWW-Authenticate") == "" {
 			t.Errorf("got %s, want 401 with a challenge", resp.Status)
 		}
-		overStdio(t, upstream).refused(t, "list_alerts", `{}`, "unauthorized", 0)
+		exampletest.OverStdio(t, upstream).Refused(t, "list_alerts", `{}`, "unauthorized", 0)
 	})
 }
 
 // silences lists, creates, reads, changes and deletes, and is refused.
-func silences(t *testing.T, direct api, a agent, name string) {
+func silences(t *testing.T, direct exampletest.API, a exampletest.Agent, name string) {
 	tools, err := a.ListTools(t.Context(), nil)
 	if err != nil || len(tools.Tools) == 0 {
 		t.Fatalf("no tools: %v", err)
 	}
 
 	// The configuration stays where it is; everything else is the API's answer.
-	status, failed := a.call(t, "read_status", `{}`)
-	if want := without(t, direct.get(t, "/status"), "config"); failed || without(t, status) != want {
+	status, failed := a.Call(t, "read_status", `{}`)
+	if want := exampletest.Without(t, direct.Get(t, "/status"), "config"); failed || exampletest.Without(t, status) != want {
 		t.Errorf("read_status:\ngot  %s\nwant %s", status, want)
 	}
-	a.answers(t, "list_receivers", `{}`, direct.get(t, "/receivers"))
+	a.Answers(t, "list_receivers", `{}`, direct.Get(t, "/receivers"))
 
 	// Alerts: the body is an array, the filter too, and an empty success is no error.
-	a.answers(t, "post_alerts", fmt.Sprintf(`{"body":[
+	a.Answers(t, "post_alerts", fmt.Sprintf(`{"body":[
 		{"labels":{"alertname":"%[1]s","severity":"critical","instance":"a,b & c"},"annotations":{"summary":"ünïcödé ☂"},"generatorURL":"http://example.org/?a=1&b=2"},
 		{"labels":{"alertname":"%[1]s","severity":"warning"}}]}`, name), `{"status":200}`)
 	one := fmt.Sprintf(`alertname="%s"`, name)
 	both := url.Values{"filter": {one, `severity=~"crit.*|none"`}}.Encode()
-	want := direct.get(t, "/alerts?"+both)
+	want := direct.Get(t, "/alerts?"+both)
 	if count(t, want) != 1 || !strings.Contains(want, `a,b \u0026 c`) {
 		t.Errorf("the alert did not arrive: %s", want)
 	}
-	a.answers(t, "list_alerts", fmt.Sprintf(`{"filter":[%q,"severity=~\"crit.*|none\""]}`, one), want)
-	if all := direct.get(t, "/alerts?"+url.Values{"filter": {one}}.Encode()); count(t, all) != 2 {
+	a.Answers(t, "list_alerts", fmt.Sprintf(`{"filter":[%q,"severity=~\"crit.*|none\""]}`, one), want)
+	if all := direct.Get(t, "/alerts?"+url.Values{"filter": {one}}.Encode()); count(t, all) != 2 {
 		t.Errorf("the alerts did not arrive: %s", all)
 	}
-	a.answers(t, "list_alerts", fmt.Sprintf(`{"filter":[%q],"active":false}`, one), "[]")
+	a.Answers(t, "list_alerts", fmt.Sprintf(`{"filter":[%q],"active":false}`, one), "[]")
 	groups := "/alerts/groups?" + url.Values{"filter": {one}}.Encode()
 	for range 100 {
-		if count(t, direct.get(t, groups)) > 0 {
+		if count(t, direct.Get(t, groups)) > 0 {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	a.answers(t, "list_alert_groups", fmt.Sprintf(`{"filter":[%q]}`, one), direct.get(t, groups))
+	a.Answers(t, "list_alert_groups", fmt.Sprintf(`{"filter":[%q]}`, one), direct.Get(t, groups))
 
 	// Create a silence.
 	now := time.Now().UTC()
@@ -127,53 +131,53 @@ func silences(t *testing.T, direct api, a agent, name string) {
 			id, name, now.Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339), comment)
 	}
 	id := silenceID(t, a, silence("", "first"))
-	a.answers(t, "read_silence", fmt.Sprintf(`{"silenceID":%q}`, id), direct.get(t, "/silence/"+id))
-	a.answers(t, "list_silences", fmt.Sprintf(`{"filter":[%q],"expired":false}`, one), direct.get(t, "/silences?"+url.Values{"filter": {one}}.Encode()))
-	if got := direct.get(t, "/silence/"+id); !strings.Contains(got, `"comment":"first"`) || !strings.Contains(got, `"state":"active"`) {
+	a.Answers(t, "read_silence", fmt.Sprintf(`{"silenceID":%q}`, id), direct.Get(t, "/silence/"+id))
+	a.Answers(t, "list_silences", fmt.Sprintf(`{"filter":[%q],"expired":false}`, one), direct.Get(t, "/silences?"+url.Values{"filter": {one}}.Encode()))
+	if got := direct.Get(t, "/silence/"+id); !strings.Contains(got, `"comment":"first"`) || !strings.Contains(got, `"state":"active"`) {
 		t.Errorf("the silence did not arrive: %s", got)
 	}
-	a.answers(t, "list_alerts", fmt.Sprintf(`{"filter":[%q],"silenced":false}`, one), "[]")
+	a.Answers(t, "list_alerts", fmt.Sprintf(`{"filter":[%q],"silenced":false}`, one), "[]")
 
 	// Change it.
 	id = silenceID(t, a, silence(fmt.Sprintf(`"id":%q,`, id), "second"))
-	if got := direct.get(t, "/silence/"+id); !strings.Contains(got, `"comment":"second"`) {
+	if got := direct.Get(t, "/silence/"+id); !strings.Contains(got, `"comment":"second"`) {
 		t.Errorf("the change did not arrive: %s", got)
 	}
-	a.answers(t, "read_silence", fmt.Sprintf(`{"silenceID":%q}`, id), direct.get(t, "/silence/"+id))
+	a.Answers(t, "read_silence", fmt.Sprintf(`{"silenceID":%q}`, id), direct.Get(t, "/silence/"+id))
 
 	// The refusals are the API's own.
 	const nobody = "00000000-0000-4000-8000-000000000000"
-	e := a.refused(t, "read_silence", fmt.Sprintf(`{"silenceID":%q}`, nobody), "http_4xx", http.StatusNotFound)
-	if status, _ := direct.do(t, http.MethodGet, "/silence/"+nobody, ""); status != http.StatusNotFound || !strings.Contains(e.Error.Hint, "list_silences") {
+	e := a.Refused(t, "read_silence", fmt.Sprintf(`{"silenceID":%q}`, nobody), "http_4xx", http.StatusNotFound)
+	if status, _ := direct.Do(t, http.MethodGet, "/silence/"+nobody, ""); status != http.StatusNotFound || !strings.Contains(e.Error.Hint, "list_silences") {
 		t.Errorf("404: %d, %+v", status, e.Error)
 	}
 	unknown := silence(fmt.Sprintf(`"id":%q,`, nobody), "nobody's")
-	sameRefusal(t, direct, a.refused(t, "set_silence", unknown, "http_4xx", http.StatusNotFound), http.MethodPost, "/silences", unknown)
+	sameRefusal(t, direct, a.Refused(t, "set_silence", unknown, "http_4xx", http.StatusNotFound), http.MethodPost, "/silences", unknown)
 	backwards := strings.Replace(silence("", "ends before it starts"), now.Add(time.Hour).Format(time.RFC3339), now.Add(-time.Hour).Format(time.RFC3339), 1)
-	sameRefusal(t, direct, a.refused(t, "set_silence", backwards, "http_4xx", http.StatusBadRequest), http.MethodPost, "/silences", backwards)
-	sameRefusal(t, direct, a.refused(t, "list_alerts", `{"filter":["="]}`, "http_4xx", http.StatusBadRequest), http.MethodGet, "/alerts?filter=%3D", "")
-	sameRefusal(t, direct, a.refused(t, "read_silence", `{"silenceID":"no-uuid"}`, "http_4xx", http.StatusUnprocessableEntity), http.MethodGet, "/silence/no-uuid", "")
+	sameRefusal(t, direct, a.Refused(t, "set_silence", backwards, "http_4xx", http.StatusBadRequest), http.MethodPost, "/silences", backwards)
+	sameRefusal(t, direct, a.Refused(t, "list_alerts", `{"filter":["="]}`, "http_4xx", http.StatusBadRequest), http.MethodGet, "/alerts?filter=%3D", "")
+	sameRefusal(t, direct, a.Refused(t, "read_silence", `{"silenceID":"no-uuid"}`, "http_4xx", http.StatusUnprocessableEntity), http.MethodGet, "/silence/no-uuid", "")
 
 	// And some never reach it.
-	if e := a.refused(t, "set_silence", `{"comment":"no matchers"}`, "invalid_arguments", 0); e.Error.Delivery != "not_sent" {
+	if e := a.Refused(t, "set_silence", `{"comment":"no matchers"}`, "invalid_arguments", 0); e.Error.Delivery != "not_sent" {
 		t.Errorf("without matchers: %+v", e.Error)
 	}
 	for _, id := range []string{"", ".", "..", "%2e%2e"} {
-		a.refused(t, "expire_silence", fmt.Sprintf(`{"silenceID":%q}`, id), "invalid_arguments", 0)
+		a.Refused(t, "expire_silence", fmt.Sprintf(`{"silenceID":%q}`, id), "invalid_arguments", 0)
 	}
 
 	// Delete it.
-	a.answers(t, "expire_silence", fmt.Sprintf(`{"silenceID":%q}`, id), `{"status":200}`)
-	if got := direct.get(t, "/silence/"+id); !strings.Contains(got, `"state":"expired"`) {
+	a.Answers(t, "expire_silence", fmt.Sprintf(`{"silenceID":%q}`, id), `{"status":200}`)
+	if got := direct.Get(t, "/silence/"+id); !strings.Contains(got, `"state":"expired"`) {
 		t.Errorf("the silence is not expired: %s", got)
 	}
-	a.answers(t, "read_silence", fmt.Sprintf(`{"silenceID":%q}`, id), direct.get(t, "/silence/"+id))
+	a.Answers(t, "read_silence", fmt.Sprintf(`{"silenceID":%q}`, id), direct.Get(t, "/silence/"+id))
 }
 
 // silenceID creates or changes a silence.
-func silenceID(t *testing.T, a agent, arguments string) string {
+func silenceID(t *testing.T, a exampletest.Agent, arguments string) string {
 	t.Helper()
-	text, failed := a.call(t, "set_silence", arguments)
+	text, failed := a.Call(t, "set_silence", arguments)
 	var answer struct{ SilenceID string }
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || failed || answer.SilenceID == "" {
 		t.Fatalf("set_silence: %s", text)
@@ -182,9 +186,9 @@ func silenceID(t *testing.T, a agent, arguments string) string {
 }
 
 // sameRefusal compares the API's body in an envelope with what the API answers.
-func sameRefusal(t *testing.T, direct api, e envelope, method, path, body string) {
+func sameRefusal(t *testing.T, direct exampletest.API, e exampletest.Envelope, method, path, body string) {
 	t.Helper()
-	status, want := direct.do(t, method, path, body)
+	status, want := direct.Do(t, method, path, body)
 	if status != e.Error.Status || string(e.Error.Upstream) != want {
 		t.Errorf("%s %s:\ngot  %d %s\nwant %d %s", method, path, e.Error.Status, e.Error.Upstream, status, want)
 	}
