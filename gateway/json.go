@@ -257,7 +257,7 @@ func (t *tidier) quoted(raw []byte, n int) {
 	// What stands under the keys that led here may have begun outside.
 	for _, p := range t.paths {
 		for i := 1; i < len(p); i++ {
-			if len(t.trail) >= i && trailEnds(t.trail, p[:i]) {
+			if endsWith(t.trail, p[:i]) {
 				paths = append(paths[:len(paths):len(paths)], p[i:])
 			}
 		}
@@ -268,15 +268,6 @@ func (t *tidier) quoted(raw []byte, n int) {
 		t.cut(n)
 		t.out = appendJSON(t.out, redacted)
 	}
-}
-
-func trailEnds(trail [][]byte, path []string) bool {
-	for i, key := range trail[len(trail)-len(path):] {
-		if string(key) != path[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func (t *tidier) scanText() bool {

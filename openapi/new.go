@@ -43,6 +43,9 @@ func (p Project) Create(ctx context.Context) (*Report, error) {
 	if err := module.CheckPath(p.Module); err != nil {
 		return nil, fmt.Errorf("module: %w", err)
 	}
+	if p.Module == runtimeModule {
+		return nil, fmt.Errorf("module: %s is the runtime's own path; name one of yours", p.Module)
+	}
 	if err := empty(p.Out); err != nil {
 		return nil, err
 	}

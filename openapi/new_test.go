@@ -78,6 +78,7 @@ func TestNewRefusesWhatItCannotUse(t *testing.T) {
 	}
 	for want, p := range map[string]Project{
 		"module: malformed":    {Out: filepath.Join(dir, "new"), Module: "not a path", Runtime: ".."},
+		"the runtime's own":    {Out: filepath.Join(dir, "new"), Module: runtimeModule, Runtime: ".."},
 		"is not empty":         {Out: dir, Module: "example.com/x", Runtime: ".."},
 		"is not a checkout of": {Out: filepath.Join(dir, "new"), Module: "example.com/x", Runtime: dir},
 		"name a checkout of":   {Out: filepath.Join(dir, "new"), Module: "example.com/x", Runtime: filepath.Join(dir, "none")},

@@ -15,8 +15,8 @@ const (
 )
 
 // Mask replaces the token wherever b holds it, also when letters of it are
-// spelled as JSON (RFC 8259, section 7) or percent (RFC 3986, section 2.1)
-// escapes, or as escapes of escapes in JSON that is quoted inside JSON, by
+// spelled as escapes of JSON (RFC 8259, section 7), of URLs (RFC 3986, section
+// 2.1) or of JSON pointers (RFC 6901, section 3), or as escapes of escapes in JSON that is quoted inside JSON, by
 // [redacted]. Without the token it returns b itself, at the cost
 // of a few vectorised scans.
 func (t Token) Mask(b []byte) []byte {
@@ -27,9 +27,9 @@ func (t Token) Mask(b []byte) []byte {
 	if len(s.value) < minMasked || len(b) < len(s.value) {
 		return b
 	}
-	for _, percent := range [...]bool{false, true} {
-		if s.escapedIn(b, percent) {
-			b = s.maskSpelled(b, percent)
+	for _, lead := range [...]byte{'\\', '%', '~'} {
+		if s.escapedIn(b, lead) {
+			b = s.maskSpelled(b, lead)
 		}
 	}
 	if bytes.Contains(b, []byte(s.value[max(0, len(s.value)-probeLen):])) {
@@ -40,17 +40,13 @@ func (t Token) Mask(b []byte) []byte {
 
 // escapedIn reports whether b spells any letter of the token as an escape,
 // which ordinary answers do not.
-func (s *secret) escapedIn(b []byte, percent bool) bool {
-	lead := byte('\\')
-	if percent {
-		lead = '%'
-	}
+func (s *secret) escapedIn(b []byte, lead byte) bool {
 	for {
 		i := bytes.IndexByte(b, lead)
 		if i < 0 {
 			return false
 		}
-		c, size := unescape(b[i:], percent)
+		c, size := unescape(b[i:], lead)
 		if size > 1 && s.letters[c] {
 			return true
 		}
@@ -61,11 +57,11 @@ func (s *secret) escapedIn(b []byte, percent bool) bool {
 // maskSpelled masks the token in the unescaped form of b and follows each
 // match back to its spelling. The walk goes forward only, so a hostile text
 // costs no more than a long one.
-func (s *secret) maskSpelled(b []byte, percent bool) []byte {
+func (s *secret) maskSpelled(b []byte, lead byte) []byte {
 	value := []byte(s.value)
 	plain := make([]byte, 0, len(b))
 	for i := 0; i < len(b); {
-		c, size := unescape(b[i:], percent)
+		c, size := unescape(b[i:], lead)
 		plain = append(plain, c)
 		i += size
 	}
@@ -76,7 +72,7 @@ func (s *secret) maskSpelled(b []byte, percent bool) []byte {
 	raw := 0
 	skip := func(n int) {
 		for range n {
-			_, size := unescape(b[raw:], percent)
+			_, size := unescape(b[raw:], lead)
 			raw += size
 		}
 	}
@@ -94,10 +90,12 @@ func (s *secret) maskSpelled(b []byte, percent bool) []byte {
 }
 
 // unescape returns the first byte that b spells and the length of its
-// spelling. JSON escapes always count, percent escapes when asked for.
-func unescape(b []byte, percent bool) (c byte, size int) {
+// spelling. JSON escapes always count, those that begin with lead too.
+func unescape(b []byte, lead byte) (c byte, size int) {
 	switch {
-	case percent && b[0] == '%' && len(b) >= 3:
+	case lead == '~' && len(b) >= 2 && b[0] == '~' && (b[1] == '0' || b[1] == '1'):
+		return "~/"[b[1]-'0'], 2
+	case lead == '%' && b[0] == '%' && len(b) >= 3:
 		if c, ok := unhex(b[1], b[2]); ok {
 			return c, 3
 		}

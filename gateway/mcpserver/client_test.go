@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/postern-mcp/postern/apiclient/transport"
 )
 
 // withBearer is what a client adds to its requests.
@@ -89,7 +91,7 @@ func TestCloseEndsRead(t *testing.T) {
 	t.Parallel()
 	in, out := io.Pipe()
 	defer out.Close()
-	c := newLineConn(in, io.Discard, StdioOptions{MaxLine: 100, Grace: time.Minute}, func() {})
+	c := newLineConn(in, io.Discard, StdioOptions{MaxLine: 100, Grace: time.Minute}, transport.Token{}.Mask, func() {})
 	ended := make(chan struct{})
 	go func() {
 		if m, err := c.Read(context.Background()); m != nil || !errors.Is(err, io.EOF) {

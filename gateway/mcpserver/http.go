@@ -64,8 +64,9 @@ func (h *Handler) Expire() { h.expire() }
 // replicas scale behind any load balancer.
 //
 // A request passes these in order, each with an outcome of its own: whether the
-// gateway is shutting down (503), who may connect (403), Host and Origin (403), the method (405), the bearer (401), the
-// size (413), the syntax (400), the rate (429), and then the SDK.
+// gateway is shutting down (503), who may connect (403), Host and Origin (403), the
+// method (405), the bearer (401), the size (413), the syntax (400), the rate (429),
+// and then the SDK.
 func (s *Server) Handler(o HTTPOptions) *Handler {
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = 4 << 20
@@ -206,6 +207,7 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 	defer context.AfterFunc(g.calls, cancel)()
 	out := r.Clone(withPeer(r.Context(), &peer{
 		caller: func(*gateway.Tool) (gateway.Caller, *apierrors.Error) { return caller, nil },
+		mask:   token.Mask,
 		done:   done,
 	}))
 	out.Header.Del("Authorization") // nothing behind here needs it
@@ -214,8 +216,28 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 		// Answers are JSON; a client that accepts that need not accept streams too.
 		out.Header.Set("Accept", "application/json, text/event-stream")
 	}
-	g.next.ServeHTTP(w, out)
+	g.next.ServeHTTP(&maskedWriter{w, token}, out)
 }
+
+// maskedWriter masks the credential in errors. The SDK writes a message at once.
+type maskedWriter struct {
+	http.ResponseWriter
+	token transport.Token
+}
+
+func (w *maskedWriter) Write(b []byte) (int, error) {
+	masked := maskErrors(b, w.token.Mask)
+	if w.Header().Get("Content-Type") != "application/json" {
+		masked = w.token.Mask(b)
+	}
+	if _, err := w.ResponseWriter.Write(masked); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *maskedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 var errNoCredential = errors.New("there is no credential")
 

@@ -12,6 +12,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,6 +64,8 @@ func (q quiet) WithGroup(name string) slog.Handler       { return quiet{q.Handle
 type peer struct {
 	// caller finds out on whose behalf a call is made; an error is answered as it is.
 	caller func(*gateway.Tool) (gateway.Caller, *apierrors.Error)
+	// mask takes the caller's credential out of a text.
+	mask func([]byte) []byte
 	// done ends the call; nil where only the SDK's context does.
 	done context.Context
 }
@@ -94,14 +97,16 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
-	tool, ok := s.gateway.Tool(req.Params.Name)
-	if !ok {
-		s.log.LogAttrs(ctx, slog.LevelInfo, "call", slog.String("tool", fmt.Sprintf("%.80q", req.Params.Name)), slog.String("code", "unknown_tool"))
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %.80q; tools/list names those there are", req.Params.Name)}
-	}
 	p, ok := ctx.Value(peerKey{}).(*peer)
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the connection has no caller"}
+	}
+	tool, ok := s.gateway.Tool(req.Params.Name)
+	if !ok {
+		// Masked first: half of a credential would not be found.
+		name := fmt.Sprintf("%.80q", p.mask([]byte(req.Params.Name)))
+		s.log.LogAttrs(ctx, slog.LevelInfo, "call", slog.String("tool", name), slog.String("code", "unknown_tool"))
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown tool " + name + "; tools/list names those there are"}
 	}
 	caller, refusal := p.caller(tool)
 	if refusal != nil {
@@ -126,6 +131,16 @@ func (s *Server) listTools(req *mcp.ListToolsRequest) (mcp.Result, error) {
 		ListToolsResult: &mcp.ListToolsResult{Cacheable: mcp.Cacheable{CacheScope: "private"}, Tools: []*mcp.Tool{}},
 		tools:           s.gateway.ListJSON(),
 	}, nil
+}
+
+// maskErrors masks the credential in a message, or a batch of them, that holds an
+// error: the SDK's repeat what the client said. Results are masked when they are
+// made. The quotes of the member's name cannot stand in a string unescaped.
+func maskErrors(data []byte, mask func([]byte) []byte) []byte {
+	if !bytes.Contains(data, []byte(`"error":`)) {
+		return data
+	}
+	return mask(data)
 }
 
 // errorMessage is an error response to the id, which is JSON; to null if it is nil.

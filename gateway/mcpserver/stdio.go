@@ -59,8 +59,17 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 			return gateway.Caller{}, apierrors.New(apierrors.Unauthorized, err.Error())
 		}
 		return gateway.Caller{Token: token}, nil
+	}, mask: func(b []byte) (masked []byte) {
+		// A panic of Token is answered where a call asks for it; it must not end the process here.
+		defer func() {
+			if recover() != nil {
+				masked = b
+			}
+		}()
+		token, _ := o.Token()
+		return token.Mask(b)
 	}}
-	conn := newLineConn(in, out, o, expire)
+	conn := newLineConn(in, out, o, p.mask, expire)
 	// The connection outlives ctx by the grace time, so that what is in flight can finish.
 	session, err := s.sdk.Connect(withPeer(context.WithoutCancel(ctx), p), conn, nil)
 	if err != nil {
@@ -98,7 +107,8 @@ type lineConn struct {
 	ended  chan struct{} // closed when no further line is to be read
 	closed chan struct{}
 	grace  time.Duration
-	expire func() // ends the calls that are in flight
+	mask   func([]byte) []byte // takes the credential out of a text
+	expire func()              // ends the calls that are in flight
 
 	endOnce, closeOnce sync.Once
 
@@ -126,10 +136,10 @@ type batch struct {
 	answers []json.RawMessage
 }
 
-func newLineConn(in io.Reader, out io.Writer, o StdioOptions, expire func()) *lineConn {
+func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) []byte, expire func()) *lineConn {
 	c := &lineConn{
 		lines: make(chan line), ended: make(chan struct{}), closed: make(chan struct{}),
-		grace: o.Grace, expire: expire, waiting: map[jsonrpc.ID]*batch{}, out: out,
+		grace: o.Grace, mask: mask, expire: expire, waiting: map[jsonrpc.ID]*batch{}, out: out,
 	}
 	go c.read(bufio.NewReaderSize(in, 64<<10), o.MaxLine)
 	return c
@@ -388,7 +398,7 @@ func (c *lineConn) answered() {
 func (c *lineConn) writeLine(data []byte) error {
 	c.output.Lock()
 	defer c.output.Unlock()
-	_, err := c.out.Write(append(data, '\n'))
+	_, err := c.out.Write(append(maskErrors(data, c.mask), '\n'))
 	return err
 }
 

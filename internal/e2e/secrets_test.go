@@ -166,6 +166,46 @@ func TestTheTokenIsInNoOutputOfAGateway(t *testing.T) {
 	})
 }
 
+// An agent that has seen its token may put it anywhere.
+func TestATokenThatAClientSaysIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	name, _ := json.Marshal(marked)
+	long, _ := json.Marshal(strings.Repeat("x", 60) + marked)
+	eachWay(t, func(t *testing.T, w way) {
+		up := record(t, nil)
+		p := newPeer(t, w, settings{api: up.url, token: marked, project: "p", args: []string{"--log-level=debug"}})
+		var seen strings.Builder
+		p.watch = func(direction, message string) {
+			if direction == "<" {
+				seen.WriteString(message + "\n")
+			}
+		}
+		if w.revision == legacy {
+			p.initialize(t)
+		}
+		for how, params := range map[string]string{
+			"tool":          callParams(marked, `{}`),
+			"long tool":     `{"name":` + string(long) + `,"arguments":{}}`,
+			"argument":      callParams("trigger.inspect", `{"trigger_id":"t",`+string(name)+`:1}`),
+			"deep argument": callParams("trigger.complete", `{"trigger_id":"t","outcome":"executed","actions":[{`+string(name)+`:{}}]}`),
+			"value":         callParams("trigger.complete", `{"trigger_id":"t","outcome":`+string(name)+`}`),
+			"path":          callParams("trigger.inspect", `{"trigger_id":"../`+marked+`"}`),
+			"type":          callParams("trigger.inspect", `{"trigger_id":[`+string(name)+`]}`),
+			"arguments":     `{"name":"trigger.inspect","arguments":` + string(name) + `}`,
+		} {
+			seen.Reset()
+			p.request(t, "tools/call", params)
+			clean(t, "the answer to a token as "+how, seen.String())
+		}
+		seen.Reset()
+		p.request(t, "tools/list", `{"cursor":`+string(name)+`}`)
+		p.request(t, marked, `{}`)
+		p.request(t, "resources/read", `{"uri":`+string(name)+`}`)
+		clean(t, "the answer to another method", seen.String())
+		clean(t, "the log", p.process.stderr.String())
+	})
+}
+
 func TestTheTokenIsInNoResponseOfTheHTTPServer(t *testing.T) {
 	t.Parallel()
 	p, _ := web(t, "--rate-limit=0.5", "--max-request-bytes=5000", "--log-level=debug", "--log-format=json")
