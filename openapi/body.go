@@ -154,17 +154,23 @@ func concrete(name string) string {
 
 // property is the document's schema of one property of a body.
 func (s *schemas) property(schema *yaml.Node, key string) *yaml.Node {
-	source, err := s.doc.resolve(schema)
-	if err != nil {
-		return nil
-	}
-	found := get(source, "properties", key)
-	for _, branch := range items(get(source, "allOf")) {
-		if found == nil {
-			found = s.property(branch, key)
+	seen := map[*yaml.Node]bool{} // allOf can lead back to where it began
+	var find func(*yaml.Node) *yaml.Node
+	find = func(n *yaml.Node) *yaml.Node {
+		source, err := s.doc.resolve(n)
+		if err != nil || seen[source] {
+			return nil
 		}
+		seen[source] = true
+		found := get(source, "properties", key)
+		for _, branch := range items(get(source, "allOf")) {
+			if found == nil {
+				found = find(branch)
+			}
+		}
+		return found
 	}
-	if resolved, err := s.doc.resolve(found); err == nil {
+	if resolved, err := s.doc.resolve(find(schema)); err == nil {
 		return resolved
 	}
 	return nil

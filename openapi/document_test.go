@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,6 +97,41 @@ func TestSizeAndDepthAreBounded(t *testing.T) {
 	}
 	if _, err := Parse(make([]byte, maxDocumentBytes+1), "big"); err == nil {
 		t.Error("a document over the limit was accepted")
+	}
+}
+
+func TestAllOfMayLeadBack(t *testing.T) {
+	t.Parallel()
+	a := understood(t, minimal+`paths: {/a: {post: {operationId: a, requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/A'}}}}}}}
+components:
+  schemas:
+    A: {type: object, required: [elsewhere], properties: {q: {type: string}}, allOf: [{$ref: '#/components/schemas/B'}]}
+    B: {allOf: [{$ref: '#/components/schemas/A'}]}
+`)
+	if len(a.tools) != 1 || !a.tools[0].body.whole {
+		t.Errorf("%+v", a.tools)
+	}
+}
+
+func TestServerVariablesAreFilledInOnce(t *testing.T) {
+	t.Parallel()
+	const paths = "paths: {/a: {get: {operationId: a}}}\n"
+	head := "openapi: 3.1.0\ninfo: {title: Shop, version: '1'}\n"
+	a := understood(t, head+"servers: [{url: 'https://{host}/{stage}/v{major}', variables: {host: {default: a.example}, stage: {default: live}, major: {default: 2}}}]\n"+paths)
+	if a.basePath != "/live/v2" {
+		t.Error(a.basePath)
+	}
+	var variables strings.Builder
+	for i := range 64 { // filled in level by level, these make 2^64 copies
+		fmt.Fprintf(&variables, "v%02d: {default: '{v%02d}{v%02d}'}, ", i, i+1, i+1)
+	}
+	for _, server := range []string{
+		"url: 'https://a.example/{v00}', variables: {" + variables.String() + "}",
+		"url: 'https://a.example/" + strings.Repeat("{v}", 1000) + "', variables: {v: {default: " + strings.Repeat("x", 1<<20) + "}}",
+	} {
+		if a := understood(t, head+"servers: [{"+server+"}]\n"+paths); a.basePath != "" {
+			t.Errorf("%.100s", a.basePath)
+		}
 	}
 }
 

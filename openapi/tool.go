@@ -77,6 +77,10 @@ func (d *Document) api() (*api, error) {
 	return a, a.checkReferences()
 }
 
+// maxServerURL is the length in bytes of a server's URL and of one variable beyond
+// which the variable is not filled in; URLs that work are far shorter.
+const maxServerURL = 4 << 10
+
 // basePath is what the document's first server appends to the operator's URL.
 func (d *Document) basePath() string {
 	if d.swagger2 {
@@ -87,10 +91,14 @@ func (d *Document) basePath() string {
 		return ""
 	}
 	url := text(get(servers[0], "url"))
+	var variables []string
 	for name, v := range members(get(servers[0], "variables")) {
-		url = strings.ReplaceAll(url, "{"+name+"}", text(get(v, "default")))
+		if value := text(get(v, "default")); len(url)+len(value) <= maxServerURL {
+			variables = append(variables, "{"+name+"}", value)
+		}
 	}
-	return serverPath(url)
+	// In one pass: a variable in the value of a variable could double at each level.
+	return serverPath(strings.NewReplacer(variables...).Replace(url))
 }
 
 // serverPath is what a server URL appends to the operator's URL: its path.
