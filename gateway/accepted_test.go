@@ -76,6 +76,7 @@ func TestHalfASurrogatePairIsRefusedOutsideTheBody(t *testing.T) {
 	for arguments, pointer := range map[string]string{
 		`{"id":"a\ud800"}`: "/id", `{"id":"a","q":"\udc00b"}`: "/q",
 		`{"id":"\ud83d\ude00"}`: "", `{"id":"\ufffd"}`: "", `{"id":"\uFFFD"}`: "", "{\"id\":\"\ufffd\\u0041\"}": "",
+		`{"id":"\\ufffd\ud800"}`: "/id", `{"id":"\\ud800"}`: "", `{"id":"a\ud83d\u0041"}`: "/id",
 	} {
 		r := call(t.Context(), t, g, caller(t), "x", arguments)
 		got := ""

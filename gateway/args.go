@@ -142,7 +142,8 @@ func (a *Args) OptionalJSON(name string) *string {
 }
 
 // Value returns an argument as what it was given as: a primitive value, a list or
-// an object. It is nil for one that was left out.
+// an object, in which values that hold others are JSON text. It is nil for one that
+// was left out.
 func (a *Args) Value(name string) encode.Value {
 	if raw := a.raw(name); raw != nil {
 		return valueOf(raw)
@@ -152,6 +153,17 @@ func (a *Args) Value(name string) encode.Value {
 
 // OptionalValue is Value.
 func (a *Args) OptionalValue(name string) encode.Value { return a.Value(name) }
+
+// Deep is Value for the style deepObject, in which a nested value has a path.
+func (a *Args) Deep(name string) encode.Value {
+	if raw := a.raw(name); raw != nil {
+		return styledValue(encode.DeepObject, raw)
+	}
+	return nil
+}
+
+// OptionalDeep is Deep.
+func (a *Args) OptionalDeep(name string) encode.Value { return a.Deep(name) }
 
 // ContentType is the media type of Body.
 func (a *Args) ContentType() string { return a.contentType }
@@ -165,16 +177,11 @@ func (a *Args) Body() io.Reader {
 }
 
 // checkText refuses half a surrogate pair outside the body: it is no character, and
-// would be sent as another one (RFC 8259, section 8.2).
+// would be sent as another one.
 func (a *Args) checkText() *apierrors.Error {
 	for i := range a.tool.Args {
 		arg, raw := &a.tool.Args[i], a.values[i]
-		if raw == nil || arg.In == InBody || !bytes.Contains(raw, []byte(`\u`)) {
-			continue
-		}
-		const replacement = "\uFFFD"
-		spelled := bytes.Count(raw, []byte(replacement)) + bytes.Count(bytes.ToLower(raw), []byte(`\ufffd`))
-		if strings.Count(textOf(raw), replacement) > spelled {
+		if arg.In != InBody && schema.HasLoneSurrogate(raw) {
 			e := apierrors.New(apierrors.InvalidArguments, arg.Name+" holds half a surrogate pair")
 			e.Pointer, e.Expected = pointer(arg.Name), "Unicode text"
 			return e

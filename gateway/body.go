@@ -54,7 +54,7 @@ func (a *Args) buildBody() *apierrors.Error {
 		return a.multipartBody(append(fields, membersOf(whole)...))
 	case whole == nil:
 		a.body = objectOf(fields)
-	case declaresJSON(base) || base == "text/json" || whole[0] == '{' || whole[0] == '[':
+	case declaresJSON(base) || base == "text/json" || isStructured(whole):
 		a.body = whole // an object or a list is JSON, whatever the media type is called
 	case isText(base):
 		a.body = []byte(textOf(whole))
@@ -88,23 +88,25 @@ func objectOf(fields []field) []byte {
 }
 
 // part says how a form writes a field: by default a list as repeated fields and
-// an object as JSON.
-func (a *Args) part(key string) PartV1 {
+// an object as JSON. It is styled if the document says so: then the style alone
+// counts (OpenAPI 3.1, Encoding Object).
+func (a *Args) part(key string) (p PartV1, styled bool) {
 	if i := slices.IndexFunc(a.tool.Body.Parts, func(p PartV1) bool { return p.Key == key }); i >= 0 {
-		return a.tool.Body.Parts[i]
+		p = a.tool.Body.Parts[i]
+		return p, !p.File && p.ContentType == ""
 	}
-	return PartV1{Key: key, Style: encode.Form, Explode: true}
+	return PartV1{Key: key, Style: encode.Form, Explode: true}, false
 }
 
 func (a *Args) formBody(fields []field) *apierrors.Error {
 	var form encode.FormBody
 	for _, f := range fields {
-		p := a.part(f.key)
-		v := valueOf(f.raw)
-		if _, isObject := v.(encode.Object); isObject && p.Style != encode.DeepObject {
+		p, styled := a.part(f.key)
+		v := styledValue(p.Style, f.raw)
+		if _, isObject := v.(encode.Object); isObject && !styled {
 			v = encode.String(f.raw)
 		}
-		if p.File {
+		if p.File && v != nil {
 			data, err := decodeFile(f.name, f.raw)
 			if err != nil {
 				return err
@@ -119,11 +121,22 @@ func (a *Args) formBody(fields []field) *apierrors.Error {
 
 func (a *Args) multipartBody(fields []field) *apierrors.Error {
 	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
+	w := multipart.NewWriter(&b) // writes to memory, so that nothing in it fails
+	write := func(name string, file bool, contentType string, data []byte) {
+		if part, err := w.CreatePart(partHeader(name, file, contentType)); err == nil {
+			_, _ = part.Write(data)
+		}
+	}
 	for _, f := range fields {
-		p := a.part(f.key)
+		p, styled := a.part(f.key)
+		if styled {
+			for _, pair := range encode.Pairs(f.key, p.Style, p.Explode, styledValue(p.Style, f.raw)) {
+				write(pair.Name, false, "", []byte(pair.Value))
+			}
+			continue
+		}
 		values := [][]byte{f.raw}
-		if p.ContentType == "" {
+		if p.ContentType == "" || p.File {
 			var elements [][]byte
 			if schema.SplitArray(f.raw, func(e []byte) bool { elements = append(elements, e); return true }) == nil {
 				values = elements
@@ -131,26 +144,21 @@ func (a *Args) multipartBody(fields []field) *apierrors.Error {
 		}
 		for _, raw := range values {
 			data, contentType := []byte(textOf(raw)), p.ContentType
-			if p.File {
+			switch {
+			case schema.IsNull(raw):
+				continue // a form has no null
+			case p.File:
 				var err *apierrors.Error
 				if data, err = decodeFile(f.name, raw); err != nil {
 					return err
 				}
-			} else if len(raw) > 0 && (raw[0] == '{' || raw[0] == '[') && contentType == "" {
+			case contentType == "" && isStructured(raw):
 				contentType = "application/json"
 			}
-			part, err := w.CreatePart(partHeader(f.key, p.File, contentType))
-			if err == nil {
-				_, err = part.Write(data)
-			}
-			if err != nil {
-				return apierrors.New(apierrors.Internal, "the form could not be written").WithCause(err)
-			}
+			write(f.key, p.File, contentType, data)
 		}
 	}
-	if err := w.Close(); err != nil {
-		return apierrors.New(apierrors.Internal, "the form could not be written").WithCause(err)
-	}
+	_ = w.Close()
 	base, _, _ := mime.ParseMediaType(a.contentType)
 	a.body, a.contentType = b.Bytes(), base+"; boundary="+w.Boundary()
 	return nil

@@ -10,8 +10,16 @@ func (s *schemas) flattenAllOf(o object) object {
 		return o
 	}
 	own := slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.key == "allOf" })
+	branches := all.([]any)
+	if description, described := own.get("description"); len(branches) == 1 && (len(own) == 0 || described && len(own) == 1) {
+		only := slices.Clone(branches[0].(object)) // how OpenAPI 3.0 puts something beside a reference
+		if described {
+			only.set("description", description)
+		}
+		return ordered(only)
+	}
 	merged := object{}
-	for _, branch := range append(slices.Clone(all.([]any)), own) {
+	for _, branch := range append(slices.Clone(branches), own) {
 		b, done := s.definition(branch.(object))
 		if !done || !merge(&merged, b) {
 			return o

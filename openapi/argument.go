@@ -1,8 +1,10 @@
 package openapi
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -17,7 +19,7 @@ type argument struct {
 	sendNull bool
 	fallback *defaultParameter
 	schema   object
-	kind     string // String, Value or JSON: how the client takes a parameter
+	kind     string // String, Value, Deep or JSON: how the client takes a parameter
 	example  *yaml.Node
 }
 
@@ -40,6 +42,9 @@ func (a *api) parameterArgument(s *schemas, p *parameter) *argument {
 	case len(kinds) > 0 && !slices.Contains(kinds, "array") && !slices.Contains(kinds, "object"):
 		arg.kind = "String"
 	default:
+		if p.style == "deepObject" {
+			arg.kind = "Deep"
+		}
 		// A list or object without elements cannot be written in a URL.
 		for kind, bound := range map[string]string{"array": "minItems", "object": "minProperties"} {
 			if _, bounded := schema.get(bound); slices.Contains(kinds, kind) && !bounded {
@@ -86,6 +91,12 @@ func (t *tool) nameArguments() {
 				return '_'
 			}, name), "_")
 			name = shorten(orElse(name, arg.in), arg.key, 64)
+			if strings.ContainsFunc(arg.key, func(r rune) bool { return r > unicode.MaxASCII }) {
+				// Little or nothing is left of a name in another script.
+				about, _ := arg.schema.get("description")
+				arg.schema.set("description", arg.key+when(about != nil, fmt.Sprintf(": %s", about)))
+				arg.schema = ordered(arg.schema)
+			}
 		}
 		if taken[name] {
 			name = shorten(arg.in+"_"+name, arg.key, 64)

@@ -12,6 +12,9 @@ type auth struct {
 	kind   string // Bearer, Basic, Header, Query or Cookie, as the transport names them
 	name   string // of the header, query parameter or cookie
 	scopes []string
+	// partial is set where the operation asks for further credentials at once, which
+	// are not sent.
+	partial bool
 }
 
 // authOf chooses among the alternatives of an operation the first that one
@@ -25,8 +28,8 @@ func (a *api) authOf(op *operation) *auth {
 			if kind == "" {
 				continue
 			}
-			found := &auth{kind, name, slices.Clone(s.scopes)}
-			if len(r) == 1 {
+			found := &auth{kind: kind, name: name, scopes: slices.Clone(s.scopes), partial: len(r) > 1}
+			if !found.partial {
 				return found
 			}
 			if some == nil {

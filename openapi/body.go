@@ -88,17 +88,31 @@ func (t *tool) addBody(s *schemas) error {
 		t.wholeBody(s, schema, main)
 		return nil
 	}
-	form := kind(main.name) == "form" || kind(main.name) == "multipart"
+	form, isForm := t.form()
 	for _, p := range props {
 		schema := p.value.(object)
 		source := s.property(main.schema, p.key)
-		if form {
-			schema = t.addPart(schema, source, get(main.encoding, p.key), p.key)
+		if isForm {
+			encoding := get(form.encoding, p.key)
+			if s.doc.openapi30 && kind(form.name) == "multipart" {
+				encoding = omit(encoding, "style", "explode") // OpenAPI 3.0 ignores them there
+			}
+			schema = t.addPart(schema, source, encoding, p.key, form.name == main.name)
 		}
 		t.args = append(t.args, &argument{name: p.key, key: p.key, in: "body", required: slices.Contains(names, p.key),
 			schema: schema, sendNull: s.declaresNull(schema), example: get(source, "example")})
 	}
 	return nil
+}
+
+// form is the first of the media types offered that is a form.
+func (t *tool) form() (mediaType, bool) {
+	for _, m := range t.bodies {
+		if k := kind(m.name); (k == "form" || k == "multipart") && slices.Contains(t.body.mediaTypes, concrete(m.name)) {
+			return m, true
+		}
+	}
+	return mediaType{}, false
 }
 
 // wholeBody makes the body one argument.
@@ -185,14 +199,15 @@ func isFile(source *yaml.Node) bool {
 }
 
 // addPart notes how a form writes one field, and returns its schema: a file is
-// base64 in the argument.
-func (t *tool) addPart(schema object, source, encoding *yaml.Node, key string) object {
-	p := part{key: key, style: text(get(encoding, "style")), contentType: text(get(encoding, "contentType")), explode: true}
+// base64 in the argument, if the form is the main media type.
+func (t *tool) addPart(schema object, source, encoding *yaml.Node, key string, main bool) object {
+	p := part{key: key, style: text(get(encoding, "style")), contentType: text(get(encoding, "contentType"))}
+	p.explode = p.style == "" || p.style == "form" || p.style == "deepObject"
 	if e := get(encoding, "explode"); e != nil {
 		p.explode = isTrue(e)
 	}
 	several := text(get(source, "type")) == "array" && isFile(get(source, "items"))
-	if several || isFile(source) {
+	if main && (several || isFile(source)) {
 		p.file = true
 		schema = object{{"type", "string"}, {"contentEncoding", "base64"}}
 		if several {

@@ -20,8 +20,10 @@ const maxFiles = 2000
 // bundler brings the files that a document refers to into its tree.
 type bundler struct {
 	folder *os.Root // of the main document: nothing outside is read
+	main   string
 	files  *yaml.Node
 	seen   map[string]bool
+	ids    identifiers
 }
 
 // bundle reads the files that references name, below the document's own folder,
@@ -33,10 +35,9 @@ func bundle(root *yaml.Node, file string) error {
 		return err
 	}
 	defer folder.Close()
-	b := &bundler{folder: folder, files: &yaml.Node{Kind: yaml.MappingNode}, seen: map[string]bool{}}
 	main := filepath.ToSlash(filepath.Base(file))
-	b.seen[main] = true
-	if err := b.rewrite(root, main, main); err != nil {
+	b := &bundler{folder: folder, main: main, files: &yaml.Node{Kind: yaml.MappingNode}, seen: map[string]bool{}, ids: identifiers{}}
+	if err := b.add(root, main); err != nil {
 		return err
 	}
 	if len(b.files.Content) > 0 {
@@ -45,11 +46,22 @@ func bundle(root *yaml.Node, file string) error {
 	return nil
 }
 
-// rewrite mends the references of a tree that was read from file.
-func (b *bundler) rewrite(n *yaml.Node, file, main string) error {
+// add takes a tree that was read from file in.
+func (b *bundler) add(tree *yaml.Node, file string) error {
+	b.seen[file] = true
+	in := resource{file: file, base: fileURL(file), at: b.within(file, "")}
+	b.ids.collect(tree, in, in.at)
+	return b.rewrite(tree, in)
+}
+
+// rewrite mends the references of a tree that belongs to a resource.
+func (b *bundler) rewrite(n *yaml.Node, in resource) error {
+	if own, ok := b.ids[in.identified(n)]; ok {
+		in = own
+	}
 	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
 		if v := n.Content[i+1]; n.Content[i].Value == "$ref" && v.Kind == yaml.ScalarNode {
-			ref, err := b.reference(v.Value, file, main)
+			ref, err := b.reference(v.Value, in)
 			if err != nil {
 				return fmt.Errorf("line %d: %w", v.Line, err)
 			}
@@ -57,48 +69,61 @@ func (b *bundler) rewrite(n *yaml.Node, file, main string) error {
 		}
 	}
 	for _, c := range n.Content {
-		if err := b.rewrite(c, file, main); err != nil {
+		if err := b.rewrite(c, in); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reference returns a reference into the tree for one found in file.
-func (b *bundler) reference(ref, file, main string) (string, error) {
+// reference returns a reference into the tree for one found in a resource.
+func (b *bundler) reference(ref string, in resource) (string, error) {
+	if target, ok := b.ids.find(ref, in); ok {
+		return target, nil
+	}
 	target, fragment, _ := strings.Cut(ref, "#")
 	if target == "" {
-		return within(file, main, fragment), nil
+		return b.within(in.file, fragment), nil
 	}
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "" || u.Host != "" || strings.HasPrefix(target, "/") {
 		// Left as it is: an error where it is used, and none where it is not.
 		return ref, nil //nolint:nilerr // see above
 	}
-	name := path.Clean(path.Join(path.Dir(file), u.Path))
-	if b.seen[name] {
-		return within(name, main, fragment), nil
+	name := path.Clean(path.Join(path.Dir(in.file), u.Path))
+	if !b.seen[name] {
+		if len(b.seen) >= maxFiles {
+			return "", fmt.Errorf("the document refers to more than %d files", maxFiles)
+		}
+		data, err := b.folder.ReadFile(filepath.FromSlash(name))
+		if err != nil {
+			return ref, nil //nolint:nilerr // likewise
+		}
+		tree, err := parse(data)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", name, err)
+		}
+		b.files.Content = append(b.files.Content, scalar(name), tree)
+		if err := b.add(tree, name); err != nil {
+			return "", err
+		}
 	}
-	if len(b.seen) >= maxFiles {
-		return "", fmt.Errorf("the document refers to more than %d files", maxFiles)
+	if target, ok := b.ids.find("#"+fragment, resource{base: fileURL(name)}); ok { // an anchor
+		return target, nil
 	}
-	data, err := b.folder.ReadFile(filepath.FromSlash(name))
-	if err != nil {
-		return ref, nil //nolint:nilerr // likewise
-	}
-	tree, err := parse(data)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	b.seen[name] = true
-	b.files.Content = append(b.files.Content, scalar(name), tree)
-	return within(name, main, fragment), b.rewrite(tree, name, main)
+	return b.within(name, fragment), nil
 }
 
 // within is a reference into a file's place in the tree.
-func within(file, main, fragment string) string {
-	if file == main {
+func (b *bundler) within(file, fragment string) string {
+	if file == b.main {
 		return "#" + fragment
 	}
-	return "#/" + filesKey + "/" + strings.NewReplacer("~", "~0", "/", "~1", "%", "%25").Replace(file) + fragment
+	return "#/" + filesKey + "/" + escapePointer(file) + fragment
+}
+
+// escapePointer writes a key as a part of a JSON pointer in a URI fragment (RFC 6901,
+// sections 3 and 6).
+func escapePointer(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1", "%", "%25").Replace(key)
 }

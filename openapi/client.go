@@ -167,7 +167,7 @@ func (a *api) projection() object {
 // projected is one parameter as oapi-codegen sees it.
 func (arg *argument) projected() object {
 	schema, before, after := object{{"type", "string"}}, "encode.String(", ")"
-	if arg.kind == "Value" {
+	if arg.kind == "Value" || arg.kind == "Deep" {
 		schema = append(schema, member{"x-go-type", "encode.Value"}, member{"x-go-type-skip-optional-pointer", true})
 		before, after = "", ""
 	}

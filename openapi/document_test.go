@@ -170,3 +170,81 @@ actions:
 		t.Errorf("an action that matches nothing must fail: %v", err)
 	}
 }
+
+func TestReferencesToIdentifiersAndAnchors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, data := range map[string]string{
+		"doc.yaml": minimal + `paths:
+  /a:
+    post:
+      operationId: a
+      parameters:
+        - {name: absolute, in: query, required: true, schema: {$ref: 'https://shop.example.com/schemas/size'}}
+        - {name: relative, in: query, required: true, schema: {$ref: schemas/colour}}
+        - {name: anchor, in: query, required: true, schema: {$ref: '#weight'}}
+        - {name: inner, in: query, required: true, schema: {$ref: 'schemas/colour#/$defs/shade'}}
+        - {name: elsewhere, in: query, required: true, schema: {$ref: 'other.yaml#limit'}}
+        - {name: nested, in: query, required: true, schema: {$ref: '#/components/schemas/Box'}}
+components:
+  schemas:
+    Size: {$id: 'https://shop.example.com/schemas/size', type: integer, minimum: 1}
+    Colour: {$id: schemas/colour, type: string, enum: [red], $defs: {shade: {type: number}}}
+    Weight: {$anchor: weight, type: number, maximum: 9}
+    Box: {$id: 'https://shop.example.com/box', items: {$ref: '#/$defs/item'}, contains: {$ref: '#/components/schemas/Size'}, maxItems: 2, type: array, $defs: {item: {$ref: size2}, s: {$id: size2, type: boolean}}}
+`,
+		"other.yaml": "limits: {$anchor: limit, type: integer, maximum: 7}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := Load(filepath.Join(dir, "doc.yaml"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := d.api()
+	if err != nil || len(a.left) > 0 {
+		t.Fatal(err, a.left)
+	}
+	got := string(appendJSON(nil, a.tools[0].inputSchema))
+	for _, want := range []string{
+		`"absolute":{"type":"integer","minimum":1}`, `"relative":{"type":"string","enum":["red"]}`, `"anchor":{"type":"number","maximum":9}`,
+		`"inner":{"type":"number"}`, `"elsewhere":{"type":"integer","maximum":7}`, `"nested":{"type":"array","items":{"type":"boolean"},"minItems":1,"maxItems":2}`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in %s", want, got)
+		}
+	}
+}
+
+func TestANameInAnotherScriptIsDescribed(t *testing.T) {
+	t.Parallel()
+	got := input(t, minimal+"paths: {/a: {get: {operationId: a, parameters: [{name: größe, in: query, description: In cm., schema: {type: integer}}, {name: 色, in: query}]}}}\n")
+	if want := `{"type":"object","properties":{"gr__e":{"type":["integer","null"],"description":"größe: In cm."},"query":{"description":"色"}},"additionalProperties":false}`; got != want {
+		t.Error(got)
+	}
+}
+
+func TestSeveralCredentialsAtOnceAreReported(t *testing.T) {
+	t.Parallel()
+	d, err := Parse([]byte(minimal+`paths:
+  /a: {get: {operationId: a, security: [{key: [], app: []}]}}
+  /b: {get: {operationId: b, security: [{key: [], app: []}, {token: []}]}}
+components: {securitySchemes: {key: {type: apiKey, in: header, name: K}, app: {type: apiKey, in: header, name: A}, token: {type: http, scheme: bearer}}}
+`), "doc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.PartCredential) != 1 || r.PartCredential[0] != "a" || len(r.NoCredential) != 0 {
+		t.Errorf("%+v", r)
+	}
+	var text strings.Builder
+	if r.Print(&text); !strings.Contains(text.String(), "several credentials at once are asked for") {
+		t.Error(text.String())
+	}
+}

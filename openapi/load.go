@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/speakeasy-api/openapi/overlay"
@@ -14,10 +15,11 @@ import (
 
 // Document is an OpenAPI document as a tree, with its overlay applied.
 type Document struct {
-	root     *yaml.Node
-	name     string // how errors call it
-	swagger2 bool
-	filter   Filter
+	root      *yaml.Node
+	name      string // how errors call it
+	swagger2  bool
+	openapi30 bool
+	filter    Filter
 }
 
 // Filter chooses operations. The zero value chooses all.
@@ -96,8 +98,8 @@ func Parse(data []byte, name string) (*Document, error) {
 }
 
 func newDocument(root *yaml.Node, name string) (*Document, error) {
-	d := &Document{root: root, name: name}
 	version, swagger := text(get(root, "openapi")), text(get(root, "swagger"))
+	d := &Document{root: root, name: name, openapi30: strings.HasPrefix(version, "3.0")}
 	switch {
 	case swagger == "2.0" || swagger == "2":
 		d.swagger2 = true
@@ -164,20 +166,28 @@ func (d *Document) lookup(ref string) (*yaml.Node, error) {
 	if !local {
 		return nil, fmt.Errorf("$ref %q is outside the document; only references within it (#/…) and to files beside it are followed", ref)
 	}
-	n := d.root
+	n := descend(d.root, pointer)
+	if n == nil {
+		return nil, fmt.Errorf("$ref %q names nothing in the document", ref)
+	}
+	return n, nil
+}
+
+// descend follows a JSON pointer in a URI fragment, without its first slash, and
+// returns nil where it names nothing.
+func descend(n *yaml.Node, pointer string) *yaml.Node {
 	for part := range strings.SplitSeq(pointer, "/") {
 		part = pointerUnescaper.Replace(unescapeFragment(part))
 		next := get(n, part)
 		if next == nil && n.Kind == yaml.SequenceNode {
-			var i int
-			if _, err := fmt.Sscanf(part, "%d", &i); err == nil && i >= 0 && i < len(n.Content) {
+			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(n.Content) {
 				next = n.Content[i]
 			}
 		}
 		if next == nil {
-			return nil, fmt.Errorf("$ref %q names nothing in the document", ref)
+			return nil
 		}
 		n = next
 	}
-	return n, nil
+	return n
 }

@@ -54,8 +54,11 @@ func isNull(v any) bool {
 // declaresNull reports a schema that names null as a value. One without
 // constraints accepts null but does not declare it.
 func (s *schemas) declaresNull(o object) bool {
-	if o, _ = s.definition(o); o == nil {
-		return false
+	for range maxDepth { // an alias of an alias
+		if !o.refers() {
+			break
+		}
+		o, _ = s.definition(o)
 	}
 	switch t, _ := o.get("type"); t := t.(type) {
 	case string:

@@ -25,10 +25,12 @@ type Report struct {
 	// each tool's share, the most expensive first.
 	Tokens int    `json:"tokens"`
 	Costs  []Cost `json:"costs"`
-	// NoCredential names tools that send no credential, Destructive those that
-	// may destroy something.
-	NoCredential []string `json:"no_credential"`
-	Destructive  []string `json:"destructive"`
+	// NoCredential names tools that send no credential, PartCredential those whose
+	// operation asks for several at once, of which only the first is sent, and
+	// Destructive those that may destroy something.
+	NoCredential   []string `json:"no_credential"`
+	PartCredential []string `json:"part_credential"`
+	Destructive    []string `json:"destructive"`
 	// OwnServers names tools whose operation has servers of its own; their requests
 	// go to the gateway's one URL all the same.
 	OwnServers []string `json:"own_servers"`
@@ -67,8 +69,11 @@ func (d *Document) Report() (*Report, error) {
 		if len(t.name) > len(r.LongestName) {
 			r.LongestName = t.name
 		}
-		if t.auth == nil {
+		switch {
+		case t.auth == nil:
 			r.NoCredential = append(r.NoCredential, t.name)
+		case t.auth.partial:
+			r.PartCredential = append(r.PartCredential, t.name)
 		}
 		if t.ownServers {
 			r.OwnServers = append(r.OwnServers, t.name)
@@ -126,6 +131,9 @@ func (r *Report) Print(w io.Writer) {
 		p("  %5d  %s", c.Tokens, c.Tool)
 	}
 	p("no credential  %s", counted(r.NoCredential))
+	if r.PartCredential != nil {
+		p("part of it     %s: several credentials at once are asked for; one is sent", counted(r.PartCredential))
+	}
 	p("destructive    %s", counted(r.Destructive))
 	if r.OwnServers != nil {
 		p("own servers    %s: their requests go to the one URL that is configured", counted(r.OwnServers))

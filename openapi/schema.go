@@ -66,6 +66,9 @@ func (s *schemas) convert(n *yaml.Node) object {
 			out = exclusive(out, bounds)
 		}
 	}
+	if hidden := s.hidden(n); len(hidden) > 0 {
+		out = s.notRequiring(out, hidden)
+	}
 	out = s.flattenAllOf(out)
 	if isTrue(get(n, "nullable")) || isTrue(get(n, "x-nullable")) {
 		out = nullable(out)
@@ -171,10 +174,14 @@ func (s *schemas) keyword(n *yaml.Node, key string, v *yaml.Node) any {
 		}
 		return names
 	case "allOf", "anyOf", "oneOf", "prefixItems":
-		if list := s.list(v); len(list) > 0 {
-			return list
+		list := s.list(v)
+		if len(list) == 0 {
+			return nil
 		}
-		return nil
+		if key == "anyOf" || key == "oneOf" {
+			s.discriminate(n, items(v), list)
+		}
+		return list
 	}
 	panic("openapi: no rendering for keyword " + key)
 }
@@ -185,15 +192,6 @@ func (s *schemas) list(v *yaml.Node) []any {
 		out = append(out, s.convert(e))
 	}
 	return out
-}
-
-// readOnly reports a property that only answers have.
-func (s *schemas) readOnly(p *yaml.Node) bool {
-	if isTrue(get(p, "readOnly")) {
-		return true
-	}
-	target, err := s.doc.resolve(p)
-	return err == nil && isTrue(get(target, "readOnly"))
 }
 
 // reference renders a reference to a definition of the tool's own.

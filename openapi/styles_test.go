@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -86,6 +87,104 @@ func TestEveryStyleArrivesAsTheDocumentSays(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%s %s explode=%s %s: %q, want %q (%v %s)", r.in, r.style, r.explode, r.typ, got, want, err, out)
 		}
+	}
+}
+
+// TestFormFieldsArriveAsTheDocumentSays does the same for the fields of forms: what
+// the encoding of OpenAPI 3.1 and 3.0 and the collectionFormat of Swagger 2.0 say.
+func TestFormFieldsArriveAsTheDocumentSays(t *testing.T) {
+	t.Parallel()
+	const list, object = `["x,1","y z"]`, `{"k":"v 1","n":{"m":[1,2],"o":[{"q":1},{"q":2}]}}`
+	const urlencoded, multipart = "application/x-www-form-urlencoded", "multipart/form-data"
+	rows := []struct{ version, mediaType, field, typ, argument, want string }{
+		{"2.0", urlencoded, "", "array", list, "p=x%2C1,y%20z"},
+		{"2.0", urlencoded, "csv", "array", list, "p=x%2C1,y%20z"},
+		{"2.0", urlencoded, "multi", "array", list, "p=x%2C1&p=y%20z"},
+		{"2.0", urlencoded, "ssv", "array", list, "p=x%2C1%20y%20z"},
+		{"2.0", urlencoded, "tsv", "array", list, "p=x%2C1%09y%20z"},
+		{"2.0", urlencoded, "pipes", "array", list, "p=x%2C1%7Cy%20z"},
+		{"2.0", multipart, "", "array", list, "p:x,1,y z"},
+		{"2.0", multipart, "multi", "array", list, "p:x,1 p:y z"},
+		{"2.0", multipart, "tsv", "array", list, "p:x,1\ty z"},
+		{"2.0", multipart, "pipes", "array", list, "p:x,1|y z"},
+		{"3.1.0", urlencoded, "{}", "array", list, "p=x%2C1&p=y%20z"},
+		{"3.1.0", urlencoded, "{style: form, explode: false}", "array", list, "p=x%2C1,y%20z"},
+		{"3.1.0", urlencoded, "{style: pipeDelimited}", "array", list, "p=x%2C1%7Cy%20z"},
+		{"3.1.0", urlencoded, "{}", "object", `{"k":"v 1"}`, "p=%7B%22k%22%3A%22v%201%22%7D"},
+		{"3.1.0", urlencoded, "{style: form}", "object", `{"k":"v 1","n":{"m":1}}`, "k=v%201&n=%7B%22m%22%3A1%7D"},
+		{"3.1.0", urlencoded, "{style: deepObject}", "object", object, "p%5Bk%5D=v%201&p%5Bn%5D%5Bm%5D%5B%5D=1&p%5Bn%5D%5Bm%5D%5B%5D=2&p%5Bn%5D%5Bo%5D%5B0%5D%5Bq%5D=1&p%5Bn%5D%5Bo%5D%5B1%5D%5Bq%5D=2"},
+		{"3.1.0", urlencoded, "{style: deepObject}", "array", `[{"q":1},{"q":2,"r":null}]`, "p%5B0%5D%5Bq%5D=1&p%5B1%5D%5Bq%5D=2"},
+		{"3.1.0", multipart, "{}", "array", list, "p:x,1 p:y z"},
+		{"3.1.0", multipart, "{style: form, explode: false}", "array", list, "p:x,1,y z"},
+		{"3.1.0", multipart, "{style: deepObject}", "object", object, "p[k]:v 1 p[n][m][]:1 p[n][m][]:2 p[n][o][0][q]:1 p[n][o][1][q]:2"},
+		{"3.1.0", multipart, "{style: form}", "object", `{"k":"v 1","n":{"m":1}}`, `k:v 1 n:{"m":1}`},
+		{"3.1.0", multipart, "{contentType: application/json}", "array", list, `p(application/json):["x,1","y z"]`},
+		{"3.0.3", multipart, "{style: form, explode: false}", "array", list, "p:x,1 p:y z"},
+		{"3.0.3", "application/json: {schema: {properties: {p: {type: array}}}}, " + urlencoded, "{style: form, explode: false}", "array", list + `,"content_type":"` + urlencoded + `"`, "p=x%2C1,y%20z"},
+		{"3.0.3", urlencoded, "{style: form, explode: false}", "array", list, "p=x%2C1,y%20z"},
+	}
+	docs := map[string]*strings.Builder{}
+	for i, r := range rows {
+		doc := docs[r.version]
+		if doc == nil {
+			doc = &strings.Builder{}
+			docs[r.version] = doc
+			key := "openapi"
+			if r.version == "2.0" {
+				key = "swagger"
+			}
+			fmt.Fprintf(doc, "%s: '%s'\ninfo: {title: Shop, version: '1'}\nx-mcp: {server: {name: shop}, env-prefix: SHOP}\npaths:\n", key, r.version)
+		}
+		if r.version == "2.0" {
+			fmt.Fprintf(doc, "  /op%d: {post: {operationId: op%d, consumes: [%s], parameters: [{name: p, in: formData, type: %s, items: {type: string}, collectionFormat: %q}]}}\n", i, i, r.mediaType, r.typ, r.field)
+			continue
+		}
+		fmt.Fprintf(doc, "  /op%d: {post: {operationId: op%d, requestBody: {content: {%s: {schema: {properties: {p: {type: %s}}}, encoding: {p: %s}}}}}}\n", i, i, r.mediaType, r.typ, r.field)
+	}
+	seen := make(chan string, len(rows))
+	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- formOf(r) }))
+	defer api.Close()
+	for version, doc := range docs {
+		bin := builtGateway(t, doc.String())
+		for i, r := range rows {
+			if r.version != version {
+				continue
+			}
+			call := exec.Command(bin, "call", fmt.Sprintf("op%d", i), "--json", `{"p":`+r.argument+`}`)
+			call.Env = append(os.Environ(), "SHOP_API_URL="+api.URL)
+			out, err := call.CombinedOutput()
+			got := ""
+			select {
+			case got = <-seen:
+			default: // nothing was sent
+			}
+			if err != nil || got != r.want {
+				t.Errorf("%s %s %s %s: %q, want %q (%v %s)", r.version, r.mediaType, r.field, r.typ, got, r.want, err, out)
+			}
+		}
+	}
+}
+
+// formOf is a form as it arrived: a urlencoded one to the letter, a multipart one as
+// name:value of each part.
+func formOf(r *http.Request) string {
+	parts, err := r.MultipartReader()
+	if err != nil {
+		body, _ := io.ReadAll(r.Body)
+		return string(body)
+	}
+	var out []string
+	for {
+		part, err := parts.NextPart()
+		if err != nil {
+			return strings.Join(out, " ")
+		}
+		value, _ := io.ReadAll(part)
+		name := part.FormName()
+		if typ := part.Header.Get("Content-Type"); typ != "" {
+			name += "(" + typ + ")"
+		}
+		out = append(out, name+":"+string(value))
 	}
 }
 

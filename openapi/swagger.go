@@ -28,16 +28,22 @@ func (d *Document) swaggerParameter(op *operation, n, p *yaml.Node) error {
 		name: text(get(p, "name")), in: in, required: required, description: text(get(p, "description")),
 		schema: p, style: "simple", example: get(p, "x-example"),
 	}
-	format := text(get(p, "collectionFormat"))
 	switch in {
 	case "path", "header":
 	case "query":
-		q.style = map[string]string{"ssv": "spaceDelimited", "tsv": "tabDelimited", "pipes": "pipeDelimited"}[format]
-		q.style, q.explode = orElse(q.style, "form"), format == "multi" || text(get(p, "type")) != "array"
+		q.style, q.explode = collectionFormat(p)
 	default:
 		return fmt.Errorf("parameter %q is in %q; expected path, query, header, body or formData", q.name, in)
 	}
 	return op.add(q)
+}
+
+// collectionFormat is the style of a query parameter or form field of Swagger 2.0,
+// where a list is comma-separated unless it says otherwise.
+func collectionFormat(p *yaml.Node) (style string, explode bool) {
+	format := text(get(p, "collectionFormat"))
+	style = map[string]string{"ssv": "spaceDelimited", "tsv": "tabDelimited", "pipes": "pipeDelimited"}[format]
+	return orElse(style, "form"), format == "multi" || text(get(p, "type")) != "array"
 }
 
 // swaggerField adds a form field to the operation's one body.
@@ -50,7 +56,10 @@ func (d *Document) swaggerField(op *operation, n, p *yaml.Node) {
 				break
 			}
 		}
-		op.bodies = []mediaType{{name: name, schema: mapping("type", scalar("object"), "properties", mapping(), "required", &yaml.Node{Kind: yaml.SequenceNode})}}
+		op.bodies = []mediaType{{
+			name: name, encoding: mapping(),
+			schema: mapping("type", scalar("object"), "properties", mapping(), "required", &yaml.Node{Kind: yaml.SequenceNode}),
+		}}
 	}
 	if text(get(p, "type")) == "file" {
 		op.bodies[0].name = "multipart/form-data"
@@ -59,6 +68,10 @@ func (d *Document) swaggerField(op *operation, n, p *yaml.Node) {
 	schema := op.bodies[0].schema
 	properties := get(schema, "properties")
 	properties.Content = append(properties.Content, name, p)
+	if style, explode := collectionFormat(p); !explode {
+		encoding := op.bodies[0].encoding
+		encoding.Content = append(encoding.Content, name, mapping("style", scalar(style), "explode", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "false"}))
+	}
 	if isTrue(get(p, "required")) {
 		list := get(schema, "required")
 		list.Content = append(list.Content, name)

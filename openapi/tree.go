@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -168,6 +169,17 @@ func get(n *yaml.Node, keys ...string) *yaml.Node {
 		n = found
 	}
 	return n
+}
+
+// omit is a mapping less some members.
+func omit(n *yaml.Node, keys ...string) *yaml.Node {
+	out := mapping()
+	for key, value := range members(n) {
+		if !slices.Contains(keys, key) {
+			out.Content = append(out.Content, scalar(key), value)
+		}
+	}
+	return out
 }
 
 // members yields the members of a mapping in the document's order.

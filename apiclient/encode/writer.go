@@ -62,13 +62,7 @@ func (w *writer) list(name string, a affix, style Style, explode bool, values []
 		return
 	}
 	if style == DeepObject {
-		// OpenAPI leaves open what this is; it is written as a list inside of an
-		// object is.
-		o := make(Object, len(values))
-		for i, v := range values {
-			o[i] = Field{Path: []string{""}, Value: v}
-		}
-		w.deep(name, o)
+		w.deep(name, listed(values))
 		return
 	}
 	w.b = append(w.b, a.first...)
@@ -115,6 +109,16 @@ func (w *writer) deep(name string, o Object) {
 		w.b = append(w.b, '=')
 		w.text(f.Value)
 	}
+}
+
+// listed is a list in the style deepObject. OpenAPI leaves open what that is; it is
+// written as a list inside of an object is.
+func listed(values []string) Object {
+	o := make(Object, len(values))
+	for i, v := range values {
+		o[i] = Field{Path: []string{""}, Value: v}
+	}
+	return o
 }
 
 // flat lists keys and values in turn.

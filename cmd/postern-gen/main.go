@@ -116,7 +116,7 @@ func (c *create) Run() error {
 type report struct {
 	source
 	JSON      bool `name:"json" help:"Print JSON."`
-	MaxTokens int  `placeholder:"N" help:"Fail when the list of tools costs more than about this many tokens."`
+	MaxTokens *int `placeholder:"N" help:"Fail when the list of tools costs more than about this many tokens."`
 }
 
 // Run says what would become of a document, without writing anything.
@@ -138,8 +138,8 @@ func (r *report) Run() error {
 	} else {
 		rep.Print(os.Stdout)
 	}
-	if r.MaxTokens > 0 && rep.Tokens > r.MaxTokens {
-		return fmt.Errorf("the list of tools costs about %d tokens; the budget is %d (choose operations with --include-tag, --include-op, --exclude-op)", rep.Tokens, r.MaxTokens)
+	if r.MaxTokens != nil && rep.Tokens > *r.MaxTokens {
+		return fmt.Errorf("the list of tools costs about %d tokens; the budget is %d (choose operations with --include-tag, --include-op, --exclude-op)", rep.Tokens, *r.MaxTokens)
 	}
 	return nil
 }

@@ -108,6 +108,23 @@ func String(raw []byte) (string, bool) {
 	return string(appendUnescaped(nil, text)), true
 }
 
+// HasLoneSurrogate reports whether a string in the well-formed JSON raw spells half
+// a surrogate pair, which is no character (RFC 8259, section 8.2).
+func HasLoneSurrogate(raw []byte) bool {
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 {
+			return false
+		}
+		r, size := nextRune(raw[i:])
+		// Spelled as a surrogate, decoded as none: a pair is twice as long.
+		if size == 6 && r == utf8.RuneError && utf16.IsSurrogate(hex4(raw[i+2:])) {
+			return true
+		}
+		raw = raw[i+size:]
+	}
+}
+
 // Depth returns how deep arrays and objects are nested in raw: 0 for a scalar,
 // 1 for [] or {}. On malformed JSON the number has no meaning.
 func Depth(raw []byte) int {
