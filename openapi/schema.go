@@ -66,9 +66,6 @@ func (s *schemas) convert(n *yaml.Node) object {
 			out = exclusive(out, bounds)
 		}
 	}
-	if hidden := s.hidden(n); len(hidden) > 0 {
-		out = s.notRequiring(out, hidden)
-	}
 	out = s.flattenAllOf(out)
 	if isTrue(get(n, "nullable")) || isTrue(get(n, "x-nullable")) {
 		out = nullable(out)
@@ -192,6 +189,17 @@ func (s *schemas) list(v *yaml.Node) []any {
 		out = append(out, s.convert(e))
 	}
 	return out
+}
+
+// readOnly reports a property that only answers have. Where one branch of an allOf
+// says so and another requires the property, it stays required without being
+// described: that is how references to existing things are written.
+func (s *schemas) readOnly(p *yaml.Node) bool {
+	if isTrue(get(p, "readOnly")) {
+		return true
+	}
+	target, err := s.doc.resolve(p)
+	return err == nil && isTrue(get(target, "readOnly"))
 }
 
 // reference renders a reference to a definition of the tool's own.
