@@ -46,6 +46,9 @@ type Error struct {
 	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
 	// Attempts counts the requests made for this call.
 	Attempts int `json:"attempts,omitempty"`
+	// IdempotencyKey is what the request's idempotency header held, where repeating
+	// the call with it is safe although its delivery is unknown.
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
 	// RequestID is the gateway's own, as in its log; set by the caller.
 	RequestID string `json:"request_id,omitempty"`
 	// Hint is the next step worth trying.

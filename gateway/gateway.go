@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"runtime/debug"
 	"slices"
@@ -39,8 +40,15 @@ type Caller struct {
 	// Token is the credential that the API sees. A zero token is answered with
 	// the code unauthorized before anything is sent.
 	Token transport.Token
+	// Renewed reads the token again after the API has refused it, which it may have
+	// because it was replaced in the meantime; nil where there is no other token.
+	Renewed func() transport.Token
 	// Header reads a header of the caller's request; nil where there is none.
 	Header func(name string) string
+	// IdempotencyKey makes a call that is repeated with the same key, for instance
+	// after an unknown delivery, count once. Only operations whose API takes such a
+	// key have a use for it. Empty: one is made up for each call.
+	IdempotencyKey string
 }
 
 // Gateway answers tool calls. It is safe for concurrent use and keeps nothing
@@ -113,6 +121,16 @@ func (g *Gateway) Catalog() *CatalogV1 { return g.catalog }
 // BaseURL is the URL below which every request of the gateway goes.
 func (g *Gateway) BaseURL() string { return g.upstream.BaseURL() }
 
+// OpenCircuits names what calls are refused to for now because it keeps failing:
+// "the API", or ids of operations.
+func (g *Gateway) OpenCircuits() []string {
+	names := g.upstream.OpenCircuits()
+	if len(names) > 0 && names[0] == "" {
+		names[0] = "the API"
+	}
+	return names
+}
+
 // Call makes one call and logs it. It always returns a result, also when the
 // handler panics. ctx cancels the request to the API.
 func (g *Gateway) Call(ctx context.Context, caller Caller, tool *Tool, arguments []byte) *Result {
@@ -168,11 +186,28 @@ func (c *call) run(arguments []byte) (r *Result) {
 			r = failure(c.advise(e))
 		}
 	}()
+	if err := c.checkIdempotencyKey(); err != nil {
+		return failure(err)
+	}
 	args, err := c.arguments(arguments)
 	if err != nil {
 		return failure(err)
 	}
+	r = c.send(args)
+	if r.Err != nil && r.Err.Status == http.StatusUnauthorized && c.caller.Renewed != nil {
+		// What was refused was not carried out, so any method may be repeated.
+		if renewed := c.caller.Renewed(); !renewed.IsZero() && renewed.Key() != c.caller.Token.Key() {
+			c.caller.Token = renewed
+			return c.send(args)
+		}
+	}
+	return r
+}
+
+// send makes the request through the generated client.
+func (c *call) send(args *Args) *Result {
 	c.upstream = c.gateway.upstream.NewCall(c.caller.Token, &c.tool.Operation)
+	c.upstream.UseIdempotencyKey(c.caller.IdempotencyKey)
 	if _, err := c.tool.Invoke(c.ctx, Client{Server: c.gateway.server, Doer: c.upstream}, args); err != nil {
 		e, ok := errors.AsType[*apierrors.Error](err)
 		if !ok {
@@ -188,6 +223,29 @@ func (c *call) run(arguments []byte) (r *Result) {
 		return failure(e)
 	}
 	return c.result(answer)
+}
+
+// maxIdempotencyKey bounds a caller's key, in bytes; the APIs known take 255.
+const maxIdempotencyKey = 255
+
+// checkIdempotencyKey refuses a key that could not be sent, and one for an operation
+// that would be carried out twice all the same.
+func (c *call) checkIdempotencyKey() *apierrors.Error {
+	key := c.caller.IdempotencyKey
+	if key == "" {
+		return nil
+	}
+	if len(key) > maxIdempotencyKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		e := apierrors.New(apierrors.InvalidArguments, "the idempotency key cannot be sent")
+		e.Expected = "1 to 255 visible ASCII characters"
+		return e
+	}
+	if !c.tool.Operation.TellsRepeats() {
+		e := apierrors.New(apierrors.InvalidArguments, "this tool takes no idempotency key: the API would carry out a repeated call again")
+		e.Expected = "no idempotency key"
+		return e
+	}
+	return nil
 }
 
 // mask is a text without the token, should it hold it.

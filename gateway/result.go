@@ -2,7 +2,8 @@ package gateway
 
 import (
 	"bytes"
-	"mime"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -44,7 +45,13 @@ func failure(e *apierrors.Error) *Result { return &Result{Err: e} }
 
 // result turns an answer of any status into a result.
 func (c *call) result(a transport.Answer) *Result {
-	body := bytes.TrimPrefix(c.caller.Token.Mask(a.Body), byteOrderMark)
+	mask := c.caller.Token.Mask
+	if a.Truncated {
+		mask = c.caller.Token.MaskCut
+	}
+	body := bytes.TrimPrefix(mask(a.Body), byteOrderMark)
+	mediaType, charset := mediaTypeOf(string(c.caller.Token.Mask([]byte(a.Header.Get("Content-Type")))))
+	body, decoded := toUTF8(body, charset)
 	tidied, isJSON := tidy(body, c.tool.Redact)
 	switch {
 	case isJSON:
@@ -56,18 +63,24 @@ func (c *call) result(a transport.Answer) *Result {
 		e := apierrors.FromResponse(apierrors.Response{Status: a.Status, Header: a.Header, Body: body, Truncated: a.Truncated},
 			apierrors.Mapping{Codes: c.tool.Codes, Hints: c.tool.Hints})
 		e.Attempts = a.Attempts
+		if a.Repeated && c.tool.Operation.Method == http.MethodDelete && (a.Status == http.StatusNotFound || a.Status == http.StatusGone) {
+			e.Hint = "An earlier attempt of this call may have deleted it; read the state to be sure."
+		}
 		return failure(e)
 	}
-	mediaType, _, _ := mime.ParseMediaType(string(c.caller.Token.Mask([]byte(a.Header.Get("Content-Type")))))
 	switch {
+	case a.Status == http.StatusPartialContent && !slices.Contains(c.tool.Operation.Headers, "Range"):
+		return failure(c.unusable(a, "the API's answer is only a part, which was not asked for"))
 	case isJSON:
 		return &Result{Text: body}
 	case len(bytes.TrimSpace(body)) == 0:
 		return &Result{Text: []byte(`{"status":` + strconv.Itoa(a.Status) + `}`)}
 	case declaresJSON(mediaType):
-		return failure(c.unusable(a, "the API's answer says it is JSON but is not valid JSON"))
+		return failure(c.unusable(a, "the API's answer says it is JSON but is not valid JSON"+c.excerpt(body)))
 	case len(c.tool.Redact) > 0:
 		return failure(c.unusable(a, "the API's answer is not JSON, so what must be removed from it cannot be found"))
+	case isText(mediaType) && !decoded:
+		return failure(c.unusable(a, "the API's answer is in a charset that is not converted: "+charset))
 	case isText(mediaType) && utf8.Valid(body):
 		return &Result{Text: body}
 	case mediaType == "":
@@ -76,6 +89,18 @@ func (c *call) result(a transport.Answer) *Result {
 		return failure(c.unusable(a, "the API's answer says it is text but is not valid UTF-8"))
 	}
 	return &Result{Data: body, MIMEType: mediaType}
+}
+
+// maxExcerpt bounds, in bytes, what is shown of an answer that is of no use.
+const maxExcerpt = 200
+
+// excerpt is how an answer begins, to tell what came instead of what was expected;
+// nothing where something would have to be removed from it.
+func (c *call) excerpt(body []byte) string {
+	if body = bytes.TrimSpace(body); len(body) == 0 || len(c.tool.Redact) > 0 {
+		return ""
+	}
+	return "; it begins with " + strconv.Quote(strings.ToValidUTF8(string(body[:min(len(body), maxExcerpt)]), "\ufffd"))
 }
 
 // byteOrderMark precedes the JSON of some servers; a reader may ignore it (RFC
@@ -117,6 +142,9 @@ func accepted(e *apierrors.Error) *apierrors.Error {
 
 // advise adds what the operation knows to an error of the transport's.
 func (c *call) advise(e *apierrors.Error) *apierrors.Error {
+	if c.upstream != nil && e.Code == apierrors.InvalidResponse {
+		e.Message += c.excerpt(c.caller.Token.MaskCut(c.upstream.Answer().Body))
+	}
 	if !c.tool.ReadOnly && e.Delivery == apierrors.Answered && (e.Status == 0 || e.Status/100 == 2) {
 		return accepted(e)
 	}

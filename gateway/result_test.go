@@ -66,7 +66,13 @@ func TestResults(t *testing.T) {
 		{name: "the token is masked", media: "application/json", body: `{"echo":"` + marked + `","esc":"viat_pat_MARKED\/secret+value="}`, text: `{"echo":"[redacted]","esc":"[redacted]"}`},
 
 		{name: "not the JSON it says", media: "application/json", body: `{"a":`, code: apierrors.InvalidResponse, message: "not valid JSON"},
-		{name: "JSON in another encoding", media: "application/json; charset=latin1", body: "\"\xe9\"", code: apierrors.InvalidResponse, message: "not valid JSON"},
+		{name: "JSON in another encoding", media: "application/json; charset=latin1", body: "\"\xe9\"", text: "\"é\""},
+		{name: "text in another charset", media: "text/plain; charset=ISO-8859-15", body: "5 \xa4", text: "5 €"},
+		{name: "text in the web's latin1", media: "text/csv; charset=\"iso-8859-1\"", body: "\x93x\x94", text: "“x”"},
+		{name: "UTF-8 that is called otherwise", media: "text/plain; charset=iso-8859-1", body: "é", text: "é"},
+		{name: "text in a charset that is not known", media: "text/plain; charset=shift_jis", body: "\x82\xa0", code: apierrors.InvalidResponse, message: "not converted: shift_jis"},
+		{name: "a part that was not asked for", status: 206, media: "application/json", body: `{}`, code: apierrors.InvalidResponse, message: "only a part"},
+		{name: "what came instead of JSON", media: "application/json", body: "<html>\n<h1>" + marked + "</h1>", code: apierrors.InvalidResponse, message: `it begins with "<html>\n<h1>[redacted]</h1>"`},
 		{name: "not the text it says", media: "text/plain", body: "\xff", code: apierrors.InvalidResponse, message: "not valid UTF-8"},
 		{name: "a writer is told to look", tool: "writer", media: "application/json", body: "<html>", code: apierrors.InvalidResponse, message: "not valid JSON"},
 

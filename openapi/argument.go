@@ -33,7 +33,7 @@ func rank(a *argument) int {
 	return 2
 }
 
-func (a *api) parameterArgument(s *schemas, p *parameter) *argument {
+func (a *api) parameterArgument(s *schemas, op *operation, p *parameter) *argument {
 	schema := s.top(p.schema)
 	arg := &argument{name: p.name, key: p.name, in: p.in, param: p, required: p.required, example: p.example, kind: "Value"}
 	switch kinds := typesOf(schema); {
@@ -54,6 +54,9 @@ func (a *api) parameterArgument(s *schemas, p *parameter) *argument {
 	}
 	if d := shortenText(p.description, maxText); d != "" {
 		schema.set("description", d)
+	}
+	if p.in == "header" && strings.EqualFold(p.name, op.x.Retry.header) {
+		arg.required = false // the gateway makes one up
 	}
 	if d, ok := a.root.Defaults[p.name]; ok {
 		arg.fallback, arg.required = &d, false

@@ -108,8 +108,13 @@ func (a *api) row(p printer, t *tool) {
 	if slices.ContainsFunc(t.args, func(a *argument) bool { return a.in == "cookie" }) {
 		p("Cookies: true,")
 	}
-	if t.x.Retry != "" {
-		p("Retry: transport.Retry%s,", camel(t.x.Retry))
+	switch x := t.x; {
+	case x.Retry.word != "":
+		p("Retry: transport.Retry%s,", camel(x.Retry.word))
+	case x.Retry.header != "":
+		p("IdempotencyHeader: %q,", x.Retry.header)
+	case x.Annotations.Idempotent != nil && !*x.Annotations.Idempotent && t.method != "post" && t.method != "patch":
+		p("Retry: transport.RetryUnsent,") // although the method is idempotent
 	}
 	p("},")
 	if t.readOnly {

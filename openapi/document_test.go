@@ -30,7 +30,8 @@ func TestFaultsAreNamedWithTheirPlace(t *testing.T) {
 		{"identity", "openapi: 3.1.0\nx-mcp: {env-prefix: A, server: {name: a}, identity: who}\npaths: {}", `identity names "who", which is no tool`},
 		{"unknown operation key", op("operationId: a, x-mcp: {hint: x}"), "POST /things (line"},
 		{"bad code", op("operationId: a, x-mcp: {error-codes: {404: gone}}"), `error-codes maps 404 to "gone"`},
-		{"bad retry", op("operationId: a, x-mcp: {retry: always}"), `retry is "always"; expected never or safe`},
+		{"bad retry", op("operationId: a, x-mcp: {retry: always}"), `retry is "always"; expected never, safe or {header: NAME}`},
+		{"credential as idempotency header", op("operationId: a, x-mcp: {retry: {header: Authorization}}"), `retry is {"header":"Authorization"}; expected`},
 		{"bad tool name", op("operationId: a, x-mcp: {tool: 'a b'}"), `x-mcp.tool is "a b"`},
 		{"same name", minimal + "paths:\n  /a: {get: {x-mcp: {tool: x}}}\n  /b: {get: {x-mcp: {tool: x}}}\n", `GET /a and GET /b are both named "x"`},
 	} {

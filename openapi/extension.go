@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,10 +65,34 @@ type operationExtension struct {
 		Idempotent  *bool `yaml:"idempotent"`
 		OpenWorld   *bool `yaml:"openWorld"`
 	} `yaml:"annotations"`
-	Retry      string   `yaml:"retry"`
+	Retry      retry    `yaml:"retry"`
 	Redact     []string `yaml:"redact"`
 	ErrorCodes statuses `yaml:"error-codes"`
 	Hints      statuses `yaml:"hints"`
+}
+
+// retry says whether a request may be sent again: a word, or the header by which the
+// API tells a repeated request from a new one.
+type retry struct{ word, header string }
+
+// UnmarshalYAML implements [yaml.Unmarshaler].
+func (r *retry) UnmarshalYAML(n *yaml.Node) error {
+	header := get(n, "header")
+	switch {
+	case n.Kind == yaml.ScalarNode && (n.Value == "never" || n.Value == "safe"):
+		r.word = n.Value
+	case header != nil && len(n.Content) == 2 && isOwnHeader(header.Value):
+		r.header = http.CanonicalHeaderKey(header.Value)
+	default:
+		return fmt.Errorf("line %d: retry is %s; expected never, safe or {header: NAME}, the name of a header that carries no credential", n.Line, appendJSON(nil, nodeJSON(n)))
+	}
+	return nil
+}
+
+// isOwnHeader reports the name of a header that an operation may send.
+func isOwnHeader(name string) bool {
+	lower := strings.ToLower(name)
+	return name != "" && isHeaderName(name) && !slices.Contains(credentials, lower) && !slices.Contains(ownHeaders, lower)
 }
 
 // statuses maps statuses to texts. In JSON their keys are strings.
@@ -143,7 +168,7 @@ func (x *rootExtension) check() error {
 		if p.Config != "" && !isIdentifier(p.Config) {
 			return fmt.Errorf("x-mcp: default-parameters.%s.config is %q; expected letters, digits and _", name, p.Config)
 		}
-		if p.Header != "" && (!isHeaderName(p.Header) || slices.Contains(credentials, strings.ToLower(p.Header))) {
+		if p.Header != "" && !isOwnHeader(p.Header) {
 			return fmt.Errorf("x-mcp: default-parameters.%s.header is %q; expected the name of a header that carries no credential", name, p.Header)
 		}
 		if slices.ContainsFunc(strings.Split(p.Env, "_"), func(word string) bool { return slices.Contains(secrets, word) }) {
@@ -170,11 +195,6 @@ func (x *operationExtension) check() error {
 		if status < 300 || status > 599 {
 			return fmt.Errorf("x-mcp: hints names status %d; expected 300 to 599", status)
 		}
-	}
-	switch x.Retry {
-	case "", "never", "safe":
-	default:
-		return fmt.Errorf("x-mcp: retry is %q; expected never or safe", x.Retry)
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func (a *api) tool(op *operation) (*tool, error) {
 	t := &tool{operation: op}
 	s := &schemas{doc: a.doc}
 	for _, p := range op.params {
-		t.args = append(t.args, a.parameterArgument(s, p))
+		t.args = append(t.args, a.parameterArgument(s, op, p))
 	}
 	if err := t.addBody(s); err != nil {
 		return nil, err

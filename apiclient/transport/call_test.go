@@ -184,7 +184,8 @@ func TestNotSent(t *testing.T) {
 	for _, tc := range []struct {
 		op       *Operation
 		attempts int
-	}{{getThing, 3}, {&Operation{Method: "POST", Path: "/things/{id}"}, 1}} {
+	}{{getThing, 3}, {&Operation{Method: "POST", Path: "/things/{id}"}, 3},
+		{&Operation{Method: "POST", Path: "/things/{id}", Retry: RetryNever}, 1}, {&Operation{Method: "DELETE", Path: "/things/{id}", Retry: RetryUnsent}, 3}} {
 		answer, e := do(t.Context(), t, newUpstream(t, "http://"+l.Addr().String()), tc.op, "/things/1?q=hidden", "")
 		if e == nil || e.Code != apierrors.NetworkError || e.Delivery != apierrors.NotSent || !e.Retryable || answer.Attempts != tc.attempts {
 			t.Fatalf("got %+v, %d attempts", e, answer.Attempts)
@@ -414,12 +415,14 @@ func TestSilentReplay(t *testing.T) {
 		attempts int
 		ok       bool
 	}{
-		"get":         {Operation{Method: "GET"}, 2, 2, true},
-		"get, never":  {Operation{Method: "GET", Retry: RetryNever}, 1, 1, false},
-		"post":        {Operation{Method: "POST"}, 1, 1, false},
-		"post, key":   {Operation{Method: "POST", Headers: []string{"Idempotency-Key"}}, 1, 1, false},
-		"delete":      {Operation{Method: "DELETE"}, 1, 1, false},
-		"post, empty": {Operation{Method: "POST", ID: "empty"}, 1, 1, false},
+		"get":                    {Operation{Method: "GET"}, 2, 2, true},
+		"get, never":             {Operation{Method: "GET", Retry: RetryNever}, 1, 1, false},
+		"post":                   {Operation{Method: "POST"}, 1, 1, false},
+		"post, key":              {Operation{Method: "POST", Headers: []string{"Idempotency-Key"}}, 1, 1, false},
+		"post, declared":         {Operation{Method: "POST", IdempotencyHeader: "Idempotency-Key"}, 2, 2, true},
+		"delete":                 {Operation{Method: "DELETE"}, 2, 2, true},
+		"delete, not idempotent": {Operation{Method: "DELETE", Retry: RetryUnsent}, 1, 1, false},
+		"post, empty":            {Operation{Method: "POST", ID: "empty"}, 1, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var received atomic.Int32

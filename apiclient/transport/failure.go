@@ -24,11 +24,15 @@ func (c *Call) failure(ctx, caller context.Context, err error) *apierrors.Error 
 	e := c.classify(ctx, caller, err)
 	if broken, ok := errors.AsType[*bodyError](err); ok {
 		e.Status = broken.status // tells a writer that it succeeded
+		c.answer.Body, c.answer.Truncated = broken.data, true
 	}
 	if e.Unwrap() == nil && !errors.Is(err, e) {
 		e.WithCause(err)
 	}
 	e.Attempts, e.Delivery = c.trace.attempts, c.trace.delivery()
+	if e.Delivery == apierrors.Unknown {
+		e.IdempotencyKey = c.answer.IdempotencyKey
+	}
 	return e
 }
 
@@ -70,9 +74,9 @@ func brokenAnswer(message string) *apierrors.Error {
 func (e *bodyError) what() string {
 	_, network := errors.AsType[net.Error](e.err)
 	if network || errors.Is(e.err, io.ErrUnexpectedEOF) {
-		return "was truncated after " + strconv.Itoa(e.read) + " bytes"
+		return "was truncated after " + strconv.Itoa(len(e.data)) + " bytes"
 	}
-	return "could not be decoded after " + strconv.Itoa(e.read) + " bytes"
+	return "could not be decoded after " + strconv.Itoa(len(e.data)) + " bytes"
 }
 
 // cause says in a few words why there is no connection. Only texts that are

@@ -31,7 +31,7 @@ func (*body) Close() error { return nil }
 // bodyError is a body that could not be read to its end.
 type bodyError struct {
 	status int
-	read   int
+	data   []byte // what was read before
 	err    error
 }
 
@@ -63,7 +63,7 @@ func (l *limits) RoundTrip(req *http.Request) (*http.Response, error) {
 	over := success && resp.Body != http.NoBody && resp.ContentLength > l.max
 	if !over {
 		if b.data, over, err = read(resp, l.max); err != nil && success {
-			return nil, &bodyError{resp.StatusCode, len(b.data), err}
+			return nil, &bodyError{resp.StatusCode, b.data, err}
 		}
 	}
 	if over && success {

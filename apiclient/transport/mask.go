@@ -9,6 +9,8 @@ const (
 	// minMasked is the shortest token that Mask looks for: replacing every "a"
 	// would destroy the answer and hide nothing.
 	minMasked = 6
+	// minCut is the shortest beginning of a token that MaskCut looks for.
+	minCut = 4
 	// probeLen keeps the search within what bytes.Index does with vector
 	// instructions. The tail is probed, since tokens share their prefixes.
 	probeLen = 32
@@ -34,6 +36,21 @@ func (t Token) Mask(b []byte) []byte {
 	}
 	if bytes.Contains(b, []byte(s.value[max(0, len(s.value)-probeLen):])) {
 		b = bytes.ReplaceAll(b, []byte(s.value), []byte(redacted))
+	}
+	return b
+}
+
+// MaskCut is Mask for a text that was cut off, perhaps within the token.
+func (t Token) MaskCut(b []byte) []byte {
+	b = t.Mask(b)
+	if t.IsZero() {
+		return b
+	}
+	value := t.reveal().value
+	for n := min(len(value)-1, len(b)); n >= minCut; n-- {
+		if cut := len(b) - n; string(b[cut:]) == value[:n] {
+			return append(b[:cut:cut], redacted...)
+		}
 	}
 	return b
 }

@@ -20,6 +20,10 @@ type Operation struct {
 	Cookies bool
 	// Retry says whether a request may be sent again.
 	Retry Retry
+	// IdempotencyHeader is the header by which the API tells a repeated request from
+	// a new one (draft-ietf-httpapi-idempotency-key-header); "" if it has none. The
+	// same value goes with each attempt of a call, so that any method is repeatable.
+	IdempotencyHeader string
 }
 
 // Auth is how a credential travels with an operation (OpenAPI 3.1, Security
@@ -51,21 +55,37 @@ const (
 type Retry uint8
 
 const (
-	// RetryByMethod repeats GET and HEAD.
+	// RetryByMethod repeats the methods that RFC 9110 (section 9.2.2) calls
+	// idempotent, and any other request that was provably not sent.
 	RetryByMethod Retry = iota
 	// RetryNever repeats nothing, whatever the method.
 	RetryNever
 	// RetrySafe repeats any method: the document declares that it does no harm.
 	RetrySafe
+	// RetryUnsent repeats only what was provably not sent: the document declares that
+	// the operation is not idempotent, although its method is.
+	RetryUnsent
 )
 
-// repeatable reports whether the operation itself allows a second request.
+// TellsRepeats reports whether a call that is repeated does no harm if it carries
+// the same idempotency key, because of the key or without it.
+func (op *Operation) TellsRepeats() bool {
+	return op.IdempotencyHeader != "" || op.Retry != RetryNever && op.repeatable()
+}
+
+// repeatable reports whether a request may be sent again that the API may have got.
 func (op *Operation) repeatable() bool {
-	switch op.Retry {
-	case RetryNever:
+	switch {
+	case op.Retry == RetryNever:
 		return false
-	case RetrySafe:
+	case op.Retry == RetrySafe || op.IdempotencyHeader != "":
+		return true
+	case op.Retry == RetryUnsent:
+		return false
+	}
+	switch op.Method {
+	case "GET", "HEAD", "OPTIONS", "PUT", "DELETE":
 		return true
 	}
-	return op.Method == "GET" || op.Method == "HEAD"
+	return false
 }

@@ -15,12 +15,10 @@ import (
 	apierrors "github.com/postern-mcp/postern/errors"
 )
 
-// The wait before attempt n+1 is drawn from [0, min(baseWait·2ⁿ⁻¹, maxWait)]:
-// full jitter keeps callers that failed together from coming back together.
-const (
-	baseWait = 100 * time.Millisecond
-	maxWait  = 2 * time.Second
-)
+// maxWait bounds the wait before attempt n+1, which is drawn from
+// [0, min(RetryWait·2ⁿ⁻¹, maxWait)]: full jitter keeps callers that failed together
+// from coming back together.
+const maxWait = 2 * time.Second
 
 // send sends out until there is an answer worth returning. go-retryablehttp
 // gets a client of its own for each call, over the shared connections: its
@@ -34,7 +32,7 @@ func (c *Call) send(out *http.Request) (*http.Response, error) {
 	c.client.RetryMax = c.up.conf.MaxAttempts - 1
 	c.client.CheckRetry = c.again
 	c.client.Backoff = func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.wait }
-	c.client.PrepareRetry = rewind
+	c.client.PrepareRetry = c.prepare
 	c.client.ErrorHandler = asItCame
 	// Without a body of its own the library does not buffer out's.
 	return c.client.Do(&retryablehttp.Request{Request: out})
@@ -43,16 +41,17 @@ func (c *Call) send(out *http.Request) (*http.Response, error) {
 // again is the retry policy. It also decides how long to wait: an answer whose
 // Retry-After does not fit is better returned now than waited for in vain.
 func (c *Call) again(ctx context.Context, resp *http.Response, err error) (bool, error) {
-	if !c.repeat || c.trace.attempts >= c.up.conf.MaxAttempts || ctx.Err() != nil || !transient(resp, err, c.trace.connected) {
+	may := c.repeat || c.unsent && !c.trace.sent
+	if !may || c.trace.attempts >= c.up.conf.MaxAttempts || ctx.Err() != nil || !transient(resp, err, c.trace.connected) || c.up.circuits.open(c.op) {
 		return false, nil //nolint:nilerr // the library would put its own error in place of the answer's
 	}
-	wait := rand.N(min(baseWait<<(c.trace.attempts-1), maxWait))
+	wait := rand.N(min(c.up.conf.RetryWait<<(c.trace.attempts-1), maxWait))
 	if resp != nil {
 		if asked, ok := apierrors.RetryAfter(resp.Header, time.Now()); ok {
 			if asked > c.up.conf.MaxRetryAfter {
 				return false, nil
 			}
-			wait = asked + rand.N(baseWait)
+			wait = asked + rand.N(c.up.conf.RetryWait)
 		}
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
@@ -100,9 +99,10 @@ func (c *Call) logRetry(ctx context.Context, resp *http.Response) {
 		slog.Int("status", status), slog.Duration("wait", c.wait))
 }
 
-func rewind(req *http.Request) (err error) {
-	if req.GetBody != nil {
-		req.Body, err = req.GetBody()
+// prepare gives the next attempt the body from its beginning.
+func (c *Call) prepare(req *http.Request) (err error) {
+	if c.rewind != nil {
+		req.Body, err = c.rewind()
 	}
 	return err
 }

@@ -15,18 +15,29 @@ type trace struct {
 	next http.RoundTripper
 	hook httptrace.ClientTrace
 
+	// replaysUnsent is set where net/http replays a request only after it wrote no
+	// byte of it, so that looking for another connection is proof of that.
+	replaysUnsent bool
+
 	attempts  int
 	connected bool        // this attempt got a connection
 	answered  bool        // this attempt got the head of an answer
 	sent      bool        // some attempt got a connection
+	before    bool        // some attempt before this one got a connection
 	begun     atomic.Bool // this attempt got the first byte of an answer; set by the connection's goroutine
 }
 
 func (t *trace) hooks() *httptrace.ClientTrace {
 	// net/http replays some requests on a fresh connection without telling;
 	// each replay gets a connection and so counts as an attempt.
+	t.hook.GetConn = func(string) {
+		if t.replaysUnsent {
+			t.connected, t.sent = false, false
+		}
+	}
 	t.hook.GotConn = func(httptrace.GotConnInfo) {
 		t.attempts++
+		t.before = t.sent
 		t.connected, t.sent = true, true
 		t.begun.Store(false)
 	}

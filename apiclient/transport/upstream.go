@@ -33,10 +33,23 @@ type Config struct {
 	// MaxAttempts bounds the requests made for one call; 1 turns retries off.
 	// Default 3.
 	MaxAttempts int
+	// RetryWait bounds the wait before the second attempt, which is drawn at random
+	// below it; it doubles with each further one, up to 2 s. Default 100 ms.
+	RetryWait time.Duration
 	// MaxRetryAfter is the longest Retry-After that is waited for; an answer
 	// that asks for more comes back at once. Default 5 s.
 	MaxRetryAfter time.Duration
-	// Logger gets a debug line for each repeated request. Default: none.
+	// MaxInFlight and MaxInFlightPerToken bound the calls under way; more are
+	// refused with rate_limited. Defaults 256 and 64.
+	MaxInFlight, MaxInFlightPerToken int
+	// CircuitCooldown is how long calls are refused with circuit_open once what they
+	// go to keeps failing. Default 5 s; negative turns circuits off.
+	CircuitCooldown time.Duration
+	// TLS verifies the API and proves to it who the gateway is; nil is the system's
+	// certificate authorities and no client certificate. It is not changed.
+	TLS *tls.Config
+	// Logger gets a debug line for each repeated request and a warning for each
+	// change of a circuit. Default: none.
 	Logger *slog.Logger
 }
 
@@ -51,6 +64,8 @@ type Upstream struct {
 	wire     http.RoundTripper // what an attempt goes through last: pool
 
 	userAgent []string // a header value
+	inFlight  inFlight
+	circuits  circuits
 }
 
 // New checks the configuration and returns an Upstream. Nothing is dialled.
@@ -64,7 +79,11 @@ func New(conf Config) (*Upstream, error) {
 	conf.TLSHandshakeTimeout = cmp.Or(conf.TLSHandshakeTimeout, 5*time.Second)
 	conf.MaxResponseBytes = cmp.Or(conf.MaxResponseBytes, 1<<20)
 	conf.MaxAttempts = cmp.Or(conf.MaxAttempts, 3)
+	conf.RetryWait = cmp.Or(conf.RetryWait, 100*time.Millisecond)
 	conf.MaxRetryAfter = cmp.Or(conf.MaxRetryAfter, 5*time.Second)
+	conf.MaxInFlight = cmp.Or(conf.MaxInFlight, 256)
+	conf.MaxInFlightPerToken = cmp.Or(conf.MaxInFlightPerToken, 64)
+	conf.CircuitCooldown = cmp.Or(conf.CircuitCooldown, 5*time.Second)
 	if conf.Logger == nil {
 		conf.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -81,6 +100,8 @@ func New(conf Config) (*Upstream, error) {
 		wire:     pool,
 
 		userAgent: []string{conf.UserAgent},
+		inFlight:  inFlight{max: conf.MaxInFlight, perToken: conf.MaxInFlightPerToken, byToken: map[uint64]int{}},
+		circuits:  circuits{cooldown: max(0, conf.CircuitCooldown), log: conf.Logger},
 	}, nil
 }
 
@@ -120,10 +141,15 @@ func checkBase(base *url.URL) (*url.URL, error) {
 // newPool returns the connections that all calls share. Every number is here.
 func newPool(conf Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: conf.DialTimeout, KeepAlive: 30 * time.Second}
+	tlsConfig := &tls.Config{}
+	if conf.TLS != nil {
+		tlsConfig = conf.TLS.Clone()
+	}
+	tlsConfig.MinVersion = max(tlsConfig.MinVersion, tls.VersionTLS12)
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dialer.DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSClientConfig:        tlsConfig,
 		TLSHandshakeTimeout:    conf.TLSHandshakeTimeout,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           256,

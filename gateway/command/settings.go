@@ -77,6 +77,12 @@ func (s *settings) size(name string, fallback int64, help string) *int64 {
 	return v
 }
 
+func (s *settings) count(name string, fallback int64, help string) *int64 {
+	v := s.flags.Int64(name, fallback, "")
+	s.declare(name, "COUNT", help)
+	return v
+}
+
 func (s *settings) number(name string, fallback float64, help string) *float64 {
 	v := s.flags.Float64(name, fallback, "")
 	s.declare(name, "NUMBER", help)

@@ -1,11 +1,14 @@
 package command
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -17,7 +20,13 @@ import (
 type upstreamFlags struct {
 	apiURL              *string
 	timeout             *time.Duration
+	connectTimeout      *time.Duration
+	firstByteTimeout    *time.Duration
 	maxResponseBytes    *int64
+	maxInFlight         *int64
+	maxInFlightPerToken *int64
+	circuitCooldown     *time.Duration
+	ca, cert, key       *string
 	readOnly            *bool
 	insecure            *bool
 	logLevel, logFormat *string
@@ -25,13 +34,21 @@ type upstreamFlags struct {
 
 func upstreamSettings(s *settings) *upstreamFlags {
 	return &upstreamFlags{
-		apiURL:           s.text("api-url", "", "URL", "URL of the API, such as https://api.example.com."),
-		timeout:          s.duration("timeout", 30*time.Second, "Longest time a call may take, retries included."),
-		maxResponseBytes: s.size("max-response-bytes", 1<<20, "Largest answer that is passed on."),
-		readOnly:         readOnlySetting(s),
-		insecure:         s.on("allow-insecure-upstream", "Allow http:// to a host that is not this machine; tokens then cross the network in clear."),
-		logLevel:         s.choice("log-level", "info", []string{"debug", "info", "warn", "error"}, "Lowest level to log; info is one line per call."),
-		logFormat:        s.choice("log-format", "text", []string{"text", "json"}, "Format of the log on standard error."),
+		apiURL:              s.text("api-url", "", "URL", "URL of the API, such as https://api.example.com."),
+		timeout:             s.duration("timeout", 30*time.Second, "Longest time a call may take, retries included."),
+		connectTimeout:      s.duration("connect-timeout", 5*time.Second, "Longest time to connect to the API, and again for the TLS handshake."),
+		firstByteTimeout:    s.duration("first-byte-timeout", 0, "Longest wait for an answer to begin; 0 leaves it to --timeout."),
+		maxResponseBytes:    s.size("max-response-bytes", 1<<20, "Largest answer that is passed on."),
+		maxInFlight:         s.count("max-in-flight", 256, "Calls to the API under way at most; more are refused with rate_limited."),
+		maxInFlightPerToken: s.count("max-in-flight-per-token", 64, "The same for each token, so that none keeps others waiting."),
+		circuitCooldown:     s.duration("circuit-cooldown", 5*time.Second, "How long calls are refused with circuit_open once what they go to keeps failing; 0 is never."),
+		ca:                  s.text("upstream-ca", "", "FILE", "Certificate authorities in PEM that the API is verified with instead of the system's."),
+		cert:                s.text("upstream-cert", "", "FILE", "Client certificate in PEM that the gateway shows the API; read again for each connection."),
+		key:                 s.text("upstream-key", "", "FILE", "Private key of the client certificate, in PEM."),
+		readOnly:            readOnlySetting(s),
+		insecure:            s.on("allow-insecure-upstream", "Allow http:// to a host that is not this machine; tokens then cross the network in clear."),
+		logLevel:            s.choice("log-level", "info", []string{"debug", "info", "warn", "error"}, "Lowest level to log; info is one line per call."),
+		logFormat:           s.choice("log-format", "text", []string{"text", "json"}, "Format of the log on standard error."),
 	}
 }
 
@@ -74,15 +91,70 @@ func (f *upstreamFlags) open(p *process, s *settings, log *slog.Logger) (*gatewa
 	if *f.maxResponseBytes <= 0 || *f.maxResponseBytes > maxBytes {
 		return nil, nil, s.mustBe("max-response-bytes", "from 1 byte to 1 GiB")
 	}
+	if *f.connectTimeout <= 0 {
+		return nil, nil, s.mustBe("connect-timeout", "greater than 0")
+	}
+	for name, n := range map[string]int64{"max-in-flight": *f.maxInFlight, "max-in-flight-per-token": *f.maxInFlightPerToken} {
+		if n < 1 || n > 1_000_000 {
+			return nil, nil, s.mustBe(name, "from 1 to 1000000")
+		}
+	}
+	for name, d := range map[string]time.Duration{"first-byte-timeout": *f.firstByteTimeout, "circuit-cooldown": *f.circuitCooldown} {
+		if d < 0 {
+			return nil, nil, s.mustBe(name, "0 or more")
+		}
+	}
+	cooldown := *f.circuitCooldown
+	if cooldown == 0 {
+		cooldown = -1 // transport.Config: off
+	}
+	trust, err := f.tls()
+	if err != nil {
+		return nil, nil, err
+	}
 	up, err := transport.New(transport.Config{
 		BaseURL: base, UserAgent: p.catalog.Server.Name + "/" + version(),
-		Timeout: *f.timeout, MaxResponseBytes: *f.maxResponseBytes, Logger: log,
+		Timeout: *f.timeout, DialTimeout: *f.connectTimeout, TLSHandshakeTimeout: *f.connectTimeout, ResponseHeaderTimeout: *f.firstByteTimeout,
+		MaxResponseBytes: *f.maxResponseBytes, MaxInFlight: int(*f.maxInFlight), MaxInFlightPerToken: int(*f.maxInFlightPerToken),
+		CircuitCooldown: cooldown, TLS: trust, Logger: log,
 	})
 	if err != nil {
 		return nil, nil, usage("%s_API_URL: %v", p.catalog.EnvPrefix, err)
 	}
 	g := gateway.New(gateway.Options{Catalog: p.catalog, Upstream: up, ReadOnly: *f.readOnly, Defaults: defaults, Logger: log})
 	return g, up.Close, nil
+}
+
+// tls is how the API is verified and what is shown to it; nil for the system's way.
+// The files are tried at once, so that a mistake in them is no matter of calls.
+func (f *upstreamFlags) tls() (*tls.Config, error) {
+	if (*f.cert == "") != (*f.key == "") {
+		return nil, usage("--upstream-cert and --upstream-key go together")
+	}
+	if *f.ca == "" && *f.cert == "" {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if *f.ca != "" {
+		pem, err := os.ReadFile(*f.ca)
+		if err != nil {
+			return nil, usage("--upstream-ca: %v", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, usage("--upstream-ca: %s holds no certificate in PEM", *f.ca)
+		}
+	}
+	if *f.cert != "" {
+		if _, err := tls.LoadX509KeyPair(*f.cert, *f.key); err != nil {
+			return nil, usage("--upstream-cert: %v", err)
+		}
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(*f.cert, *f.key)
+			return &pair, err
+		}
+	}
+	return c, nil
 }
 
 // baseURL is the operator's URL with the document's base path. Errors do not

@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -41,6 +42,26 @@ type HTTPOptions struct {
 	// MaxRequestBytes bounds a request's body. Default 4 MiB.
 	MaxRequestBytes int64
 }
+
+// maxRequests is how many requests of the largest size are held at a time; of
+// ordinary ones that is tens of thousands.
+const maxRequests = 64
+
+// room bounds the bytes of the requests that are held.
+type room struct {
+	limit int64
+	used  atomic.Int64
+}
+
+func (r *room) take(n int64) bool {
+	if r.used.Add(n) > r.limit {
+		r.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+func (r *room) give(n int64) { r.used.Add(-n) }
 
 // Handler is the gateway over HTTP: POST /mcp, GET /healthz and GET /readyz.
 type Handler struct {
@@ -86,6 +107,7 @@ func (s *Server) Handler(o HTTPOptions) *Handler {
 		realm:   s.gateway.Catalog().Server.Name,
 		limits:  newRateLimits(o.RateLimit, o.GlobalRateLimit),
 		drain:   &h.drain,
+		reading: &room{limit: maxRequests * o.MaxRequestBytes},
 		log:     s.log,
 		calls:   calls,
 	}
@@ -105,7 +127,11 @@ func (s *Server) Handler(o HTTPOptions) *Handler {
 			writePlain(w, http.StatusServiceUnavailable, "shutting down")
 			return
 		}
-		writePlain(w, http.StatusOK, "ready")
+		text := "ready"
+		for _, circuit := range s.gateway.OpenCircuits() {
+			text += "\ncircuit open: " + circuit
+		}
+		writePlain(w, http.StatusOK, text)
 	})
 	return h
 }
@@ -124,6 +150,7 @@ type guard struct {
 	realm   string
 	limits  *rateLimits
 	drain   *drain
+	reading *room
 	log     *slog.Logger
 	calls   context.Context // ends when calls must
 	// bearer is set where a tool sends a token, basic where one sends a user and a
@@ -168,6 +195,17 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.challenge(w, r, err)
 		return
 	}
+	size := g.options.MaxRequestBytes
+	if r.ContentLength >= 0 {
+		size = min(size, r.ContentLength)
+	}
+	if !g.reading.take(size) {
+		e := apierrors.New(apierrors.RateLimited, "this gateway holds as many requests as it has room for")
+		e.RetryAfterSeconds = 1
+		g.refuse(w, r, http.StatusServiceUnavailable, e)
+		return
+	}
+	defer g.reading.give(size)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxRequestBytes))
 	if err != nil {
 		var tooLarge *http.MaxBytesError

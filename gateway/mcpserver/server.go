@@ -26,6 +26,10 @@ import (
 	"github.com/postern-mcp/postern/gateway"
 )
 
+// IdempotencyKey is the member of a call's _meta (MCP 2025-11-25, General fields,
+// "_meta") by which a client repeats the call safely.
+const IdempotencyKey = "postern/idempotency-key"
+
 // Server answers MCP requests with a gateway. It keeps nothing between requests.
 type Server struct {
 	gateway *gateway.Gateway
@@ -111,6 +115,11 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Re
 	caller, refusal := p.caller(tool)
 	if refusal != nil {
 		return newResult(req, s.gateway.Refuse(ctx, tool, refusal)), nil
+	}
+	if key, ok := req.Params.Meta[IdempotencyKey]; ok {
+		if caller.IdempotencyKey, ok = key.(string); !ok || caller.IdempotencyKey == "" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "_meta " + IdempotencyKey + " is no text; expected 1 to 255 visible ASCII characters"}
+		}
 	}
 	if p.done != nil {
 		// The SDK ends a call with its HTTP request at one revision only.

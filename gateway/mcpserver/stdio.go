@@ -58,7 +58,10 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 		if err != nil && tool.Operation.Auth.Kind != transport.AuthNone {
 			return gateway.Caller{}, apierrors.New(apierrors.Unauthorized, err.Error())
 		}
-		return gateway.Caller{Token: token}, nil
+		return gateway.Caller{Token: token, Renewed: func() transport.Token {
+			token, _ := o.Token()
+			return token
+		}}, nil
 	}, mask: func(b []byte) (masked []byte) {
 		// A panic of Token is answered where a call asks for it; it must not end the process here.
 		defer func() {
