@@ -25,7 +25,7 @@ const maxWait = 2 * time.Second
 // policy can then depend on the operation and on where the attempt failed, and
 // its habit of closing idle connections reaches nobody else's.
 func (c *Call) send(out *http.Request) (*http.Response, error) {
-	c.trace.next = c.up.wire
+	c.trace.next, c.trace.last = c.up.wire, c.up.conf.MaxAttempts-1
 	c.limits = limits{next: &c.trace, max: c.up.conf.MaxResponseBytes}
 	c.http = http.Client{Transport: &c.limits, CheckRedirect: neverFollow}
 	c.client.HTTPClient = &c.http

@@ -19,6 +19,7 @@ type trace struct {
 	// byte of it, so that looking for another connection is proof of that.
 	replaysUnsent bool
 
+	last      int // attempts after which one is left
 	attempts  int
 	connected bool        // this attempt got a connection
 	answered  bool        // this attempt got the head of an answer
@@ -49,6 +50,11 @@ func (t *trace) hooks() *httptrace.ClientTrace {
 func (t *trace) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.connected, t.answered = false, false
 	t.begun.Store(false)
+	if t.attempts > 0 && t.attempts == t.last {
+		// One attempt is left, and a replay by net/http would be one too many.
+		req = req.WithContext(req.Context())
+		once(req, req.Body == nil || req.Body == http.NoBody)
+	}
 	resp, err := t.next.RoundTrip(req)
 	t.answered = err == nil
 	if !t.connected {
