@@ -103,7 +103,7 @@ func (a *Args) formBody(fields []field) *apierrors.Error {
 	for _, f := range fields {
 		p, styled := a.part(f.key)
 		v := styledValue(p.Style, f.raw)
-		if _, isObject := v.(encode.Object); isObject && !styled {
+		if _, isObject := v.(encode.Object); v != nil && (isObject && !styled || isStructured(f.raw) && declaresJSON(p.ContentType)) {
 			v = encode.String(f.raw)
 		}
 		if p.File && v != nil {

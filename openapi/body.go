@@ -84,21 +84,21 @@ func (t *tool) addBody(s *schemas) error {
 		_, listed := props.get(name)
 		return !listed && !s.readOnly(s.property(main.schema, name))
 	})
-	if unlisted || !t.flattens(schema, props) {
+	if form, isForm := t.form(); isForm {
+		props = t.addParts(s, main, form, props)
+	}
+	// One that may be left out asks for nothing of its own.
+	optional := !t.bodyRequired && len(names) > 0 && (t.bodyStated || !takesBody(t.method))
+	if unlisted || optional || !t.flattens(schema, props) {
+		if len(props) > 0 {
+			schema.set("properties", props)
+		}
 		t.wholeBody(s, schema, main)
 		return nil
 	}
-	form, isForm := t.form()
 	for _, p := range props {
 		schema := p.value.(object)
 		source := s.property(main.schema, p.key)
-		if isForm {
-			encoding := get(form.encoding, p.key)
-			if s.doc.openapi30 && kind(form.name) == "multipart" {
-				encoding = omit(encoding, "style", "explode") // OpenAPI 3.0 ignores them there
-			}
-			schema = t.addPart(schema, source, encoding, p.key, form.name == main.name)
-		}
 		t.args = append(t.args, &argument{name: p.key, key: p.key, in: "body", required: slices.Contains(names, p.key),
 			schema: schema, sendNull: s.declaresNull(schema), example: get(source, "example")})
 	}
@@ -193,21 +193,70 @@ func (s *schemas) property(schema *yaml.Node, key string) *yaml.Node {
 // structured reports a type whose values hold others.
 func structured(name string) bool { return name == "object" || name == "array" }
 
+// takesBody reports a method whose requests are not much without a body, so that a
+// document that does not say whether it is required means that it is.
+func takesBody(method string) bool { return method == "post" || method == "put" || method == "patch" }
+
 // isFile reports a schema of raw bytes.
 func isFile(source *yaml.Node) bool {
-	return text(get(source, "type")) == "file" || text(get(source, "format")) == "binary" || text(get(source, "format")) == "file" || get(source, "contentMediaType") != nil
+	return text(get(source, "type")) == "file" || text(get(source, "format")) == "binary" || text(get(source, "format")) == "file" ||
+		get(source, "contentMediaType") != nil && get(source, "contentEncoding") == nil
+}
+
+// file reports the schema of a file in a form, or of several: of each alternative but
+// null.
+func (s *schemas) file(source *yaml.Node, depth int) (file, several bool) {
+	source, err := s.doc.resolve(source)
+	if err != nil || source == nil || depth > maxFileDepth {
+		return false, false
+	}
+	if isFile(source) {
+		return true, false
+	}
+	if of := get(source, "items"); of != nil {
+		file, _ = s.file(of, depth+1)
+		return file, file
+	}
+	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
+		for _, branch := range items(get(source, key)) {
+			if text(get(branch, "type")) == "null" {
+				continue
+			}
+			one, many := s.file(branch, depth+1)
+			if !one && key != "allOf" {
+				return false, false
+			}
+			file, several = file || one, several || many
+		}
+	}
+	return file, several
+}
+
+// maxFileDepth bounds how deep alternatives are searched for files.
+const maxFileDepth = 5
+
+// addParts notes how a form writes its fields, and returns their schemas.
+func (t *tool) addParts(s *schemas, main, form mediaType, props object) object {
+	props = slices.Clone(props)
+	for i, p := range props {
+		encoding := get(form.encoding, p.key)
+		if s.doc.openapi30 && kind(form.name) == "multipart" {
+			encoding = omit(encoding, "style", "explode") // OpenAPI 3.0 ignores them there
+		}
+		props[i].value = t.addPart(s, p.value.(object), s.property(main.schema, p.key), encoding, p.key, form.name == main.name)
+	}
+	return props
 }
 
 // addPart notes how a form writes one field, and returns its schema: a file is
 // base64 in the argument, if the form is the main media type.
-func (t *tool) addPart(schema object, source, encoding *yaml.Node, key string, main bool) object {
+func (t *tool) addPart(s *schemas, schema object, source, encoding *yaml.Node, key string, main bool) object {
 	p := part{key: key, style: text(get(encoding, "style")), contentType: text(get(encoding, "contentType"))}
 	p.explode = p.style == "" || p.style == "form" || p.style == "deepObject"
 	if e := get(encoding, "explode"); e != nil {
 		p.explode = isTrue(e)
 	}
-	several := text(get(source, "type")) == "array" && isFile(get(source, "items"))
-	if main && (several || isFile(source)) {
+	if file, several := s.file(source, 0); file && main {
 		p.file = true
 		schema = object{{"type", "string"}, {"contentEncoding", "base64"}}
 		if several {

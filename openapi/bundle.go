@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -22,33 +23,40 @@ type bundler struct {
 	folder *os.Root // of the main document: nothing outside is read
 	main   string
 	files  *yaml.Node
-	seen   map[string]bool
 	ids    identifiers
+	bundled
+}
+
+// bundled is what bundle has done.
+type bundled struct {
+	names   []string         // of the files that were read, below the document's folder
+	changed bool             // a reference is spelled otherwise than before
+	unread  map[string]error // why a reference was left as it is, by reference
 }
 
 // bundle reads the files that references name, below the document's own folder,
 // and rewrites the references to point into the tree. URLs are refused: nothing
 // is fetched.
-func bundle(root *yaml.Node, file string) error {
+func bundle(root *yaml.Node, file string) (bundled, error) {
 	folder, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
-		return err
+		return bundled{}, err
 	}
 	defer folder.Close()
 	main := filepath.ToSlash(filepath.Base(file))
-	b := &bundler{folder: folder, main: main, files: &yaml.Node{Kind: yaml.MappingNode}, seen: map[string]bool{}, ids: identifiers{}}
+	b := &bundler{folder: folder, main: main, files: &yaml.Node{Kind: yaml.MappingNode}, ids: identifiers{}, bundled: bundled{unread: map[string]error{}}}
 	if err := b.add(root, main); err != nil {
-		return err
+		return bundled{}, err
 	}
 	if len(b.files.Content) > 0 {
 		root.Content = append(root.Content, scalar(filesKey), b.files)
 	}
-	return nil
+	return b.bundled, nil
 }
 
 // add takes a tree that was read from file in.
 func (b *bundler) add(tree *yaml.Node, file string) error {
-	b.seen[file] = true
+	b.names = append(b.names, file)
 	in := resource{file: file, base: fileURL(file), at: b.within(file, "")}
 	b.ids.collect(tree, in, in.at)
 	return b.rewrite(tree, in)
@@ -65,6 +73,7 @@ func (b *bundler) rewrite(n *yaml.Node, in resource) error {
 			if err != nil {
 				return fmt.Errorf("line %d: %w", v.Line, err)
 			}
+			b.changed = b.changed || v.Value != ref
 			v.Value = ref
 		}
 	}
@@ -91,17 +100,20 @@ func (b *bundler) reference(ref string, in resource) (string, error) {
 		return ref, nil //nolint:nilerr // see above
 	}
 	name := path.Clean(path.Join(path.Dir(in.file), u.Path))
-	if !b.seen[name] {
-		if len(b.seen) >= maxFiles {
+	if !slices.Contains(b.names, name) {
+		if len(b.names) >= maxFiles {
 			return "", fmt.Errorf("the document refers to more than %d files", maxFiles)
 		}
+		// What cannot be read may stand in an example, or where nobody looks.
 		data, err := b.folder.ReadFile(filepath.FromSlash(name))
 		if err != nil {
-			return ref, nil //nolint:nilerr // likewise
+			b.unread[ref] = err
+			return ref, nil //nolint:nilerr // noted
 		}
 		tree, err := parse(data)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
+			b.unread[ref] = fmt.Errorf("%s: %w", name, err)
+			return ref, nil //nolint:nilerr // noted
 		}
 		b.files.Content = append(b.files.Content, scalar(name), tree)
 		if err := b.add(tree, name); err != nil {

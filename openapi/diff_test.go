@@ -88,6 +88,15 @@ func TestDiffTools(t *testing.T) {
 	}
 }
 
+// An argument that fills another place of the path does something else.
+func TestDiffOfSwappedPathParameters(t *testing.T) {
+	old := strings.Replace(toolOf(`{}`), "/v1/{x}", "/v1/{x}/to/{y}", 1)
+	got := lines(diffOf(t, old, strings.Replace(old, "{x}/to/{y}", "{y}/to/{x}", 1)))
+	if got != "breaking /path: path changed from \"/v1/{x}/to/{y}\" to \"/v1/{y}/to/{x}\"\n" {
+		t.Error(got)
+	}
+}
+
 func TestDiffKnowsThatReadersDoNotDestroy(t *testing.T) {
 	old := strings.Replace(toolOf(`{}`), `"readOnlyHint":false`, `"readOnlyHint":true`, 1)
 	got := lines(diffOf(t, old, strings.Replace(old, `"destructiveHint":false`, `"destructiveHint":true`, 1)))

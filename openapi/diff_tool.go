@@ -64,6 +64,17 @@ var templateName = regexp.MustCompile(`\{[^{}]*\}`)
 // route is a path without the names of its parameters, which no request shows.
 func route(path string) string { return templateName.ReplaceAllString(path, "{}") }
 
+// swaps reports an argument that now fills another place of the path.
+func (t *contractTool) swaps(next *contractTool) bool {
+	places := templateName.FindAllString(next.Path, -1)
+	for i, name := range templateName.FindAllString(t.Path, -1) {
+		if at := slices.Index(places, name); at >= 0 && at != i {
+			return true
+		}
+	}
+	return false
+}
+
 // compare compares two versions of one tool.
 func (t *contractTool) compare(next *contractTool) []ContractChange {
 	d := newDiffer(t.Name, t.InputSchema, next.InputSchema)
@@ -73,7 +84,7 @@ func (t *contractTool) compare(next *contractTool) []ContractChange {
 	// Another request under the same name is another operation: nothing in the
 	// contract vouches for the same effect, answer or permission.
 	d.changed(fixed, "/method", "method", t.Method, next.Method)
-	if route(t.Path) != route(next.Path) {
+	if route(t.Path) != route(next.Path) || t.swaps(next) {
 		d.changed(fixed, "/path", "path", t.Path, next.Path)
 	} else {
 		d.changed(wording, "/path", "path", t.Path, next.Path)

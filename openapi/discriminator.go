@@ -1,33 +1,40 @@
 package openapi
 
 import (
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 )
 
-// discriminate says in each alternative of a discriminator which values of the
-// property choose it, where the document maps them and the alternative does not say
-// so itself: nothing else would tell a model (OpenAPI 3.1, Discriminator Object). A
-// name that is only implied is left alone, since many APIs spell it otherwise.
+// discriminate says of each alternative of a discriminator which values of the
+// property choose it, where the alternative does not say so itself: nothing else
+// would tell a model (OpenAPI 3.1, Discriminator Object). It describes and does not
+// constrain, because a schema's own name stays valid beside what is mapped.
 func (s *schemas) discriminate(n *yaml.Node, branches []*yaml.Node, converted []any) {
 	property := text(get(n, "discriminator", "propertyName"))
 	for i, branch := range branches {
 		ref := text(get(branch, "$ref"))
-		var values []any
+		var values []string
 		for value, target := range members(get(n, "discriminator", "mapping")) {
 			if to := text(target); to == ref || !strings.Contains(to, "/") && strings.HasSuffix(ref, "/"+to) {
-				values = append(values, data(scalar(value)))
+				values = append(values, string(data(scalar(value))))
 			}
 		}
 		described := s.property(branch, property)
-		if ref == "" || len(values) == 0 || get(described, "enum") != nil || get(described, "const") != nil || s.readOnly(described) {
+		if ref == "" || len(values) == 0 || get(described, "enum") != nil || get(described, "const") != nil {
 			continue
 		}
-		chosen := object{{"enum", values}}
-		if len(values) == 1 {
-			chosen = object{{"const", values[0]}}
+		alternative := slices.Clone(converted[i].(object))
+		about := "Chosen by " + property + ": " + strings.Join(values, " or ") + "."
+		if own, _ := alternative.get("description"); own != nil {
+			about = sentence(own.(string)) + " " + about
+		} else if def, _ := s.definition(alternative); def != nil {
+			if own, _ := def.get("description"); own != nil {
+				about = sentence(own.(string)) + " " + about
+			}
 		}
-		converted[i] = object{{"allOf", []any{converted[i], object{{"properties", object{{property, chosen}}}, {"required", []string{property}}}}}}
+		alternative.set("description", shortenText(about, maxText))
+		converted[i] = ordered(alternative)
 	}
 }

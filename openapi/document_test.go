@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // op is a document of one operation, given as YAML flow members.
@@ -166,6 +167,30 @@ actions:
 	if len(a.tools) != 1 || a.tools[0].name != "things.list" || a.tools[0].title != "New" {
 		t.Errorf("%+v", a.tools)
 	}
+	lists := write("lists.yaml", minimal+`x-p: &p [{name: q, in: query}, {name: r, in: query, schema: &s {type: string}}]
+paths:
+  /a: {get: {operationId: a, parameters: *p}}
+  /b: {get: {operationId: b, parameters: *p}}
+  /c: {get: {operationId: c, parameters: [{name: s, in: query, schema: *s}]}}
+`)
+	changes := write("changes.yaml", `overlay: 1.0.0
+info: {title: o, version: "1"}
+actions:
+  - {target: "$.paths['/a'].get.parameters", update: {name: new, in: query}}
+  - {target: "$.paths['/b'].get.parameters", update: [{name: one, in: query}, {name: two, in: query}]}
+  - {target: "$.paths['/b'].get.parameters[?@.name == 'r'].schema", update: {maxLength: 5}}
+`)
+	if d, err = Load(lists, changes); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = d.api(); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`"q":{},"r":{"type":["string","null"]},"new":{}}`, `"q":{},"r":{"type":["string","null"],"maxLength":5},"one":{},"two":{}}`, `"s":{"type":["string","null"]}}`} {
+		if got := string(appendJSON(nil, a.tools[i].inputSchema)); !strings.Contains(got, want) {
+			t.Errorf("%s is not in %s", want, got)
+		}
+	}
 	stale := write("stale.yaml", "overlay: 1.0.0\ninfo: {title: o, version: \"1\"}\nactions: [{target: \"$.paths['/gone'].get\", update: {summary: x}}]\n")
 	if _, err := Load(doc, stale); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("an action that matches nothing must fail: %v", err)
@@ -216,6 +241,69 @@ components:
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not in %s", want, got)
 		}
+	}
+}
+
+func TestFilesThatAreNoDocumentsMatterOnlyWhereTheyAreUsed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, data := range map[string]string{
+		"doc.yaml": minimal + `paths:
+  /a: {get: {operationId: a, parameters: [{name: q, in: query, examples: {e: {$ref: list.json}}}]}}
+  /b: {get: {operationId: b, parameters: [{$ref: list.json}]}}
+  /c: {get: {operationId: c, parameters: [{$ref: gone.yaml}]}}
+`,
+		"list.json": "[1]",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := Load(filepath.Join(dir, "doc.yaml"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := d.api()
+	if err != nil || len(a.tools) != 1 || len(a.left) != 2 || !strings.Contains(a.left[0].Reason, "list.json: document is not an object") || !strings.Contains(a.left[1].Reason, "no such file") {
+		t.Errorf("%v %+v", err, a)
+	}
+}
+
+func TestWhatStandsBesideAReferenceCounts(t *testing.T) {
+	t.Parallel()
+	a := understood(t, minimal+`paths:
+  /a: {$ref: '#/components/pathItems/P', parameters: [{name: q, in: query}], get: {operationId: a, parameters: [{$ref: '#/components/parameters/R', description: Of this one.}]}}
+components:
+  pathItems: {P: {post: {operationId: b, responses: {'': {description: x}, x-foo: {description: y}, 2XX: {description: z}}}}}
+  parameters: {R: {name: r, in: query, description: Of all.}}
+`)
+	if len(a.tools) != 2 || len(a.left) != 0 {
+		t.Fatalf("%+v", a)
+	}
+	if got := string(appendJSON(nil, a.tools[0].inputSchema)); !strings.Contains(got, `"q":{},"r":{"description":"Of this one."}`) {
+		t.Error(got)
+	}
+	if got := string(appendJSON(nil, a.tools[1].inputSchema)); !strings.Contains(got, `"q":{}`) || len(a.tools[1].responses) != 1 {
+		t.Error(got, a.tools[1].responses)
+	}
+}
+
+// A chain of references costs its length, not its square.
+func TestLongChainsOfReferences(t *testing.T) {
+	t.Parallel()
+	var doc strings.Builder
+	doc.WriteString(minimal + "paths: {/a: {post: {operationId: a, requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/S0'}}}}}}}\ncomponents:\n  schemas:\n")
+	const n = 20_000
+	for i := range n {
+		fmt.Fprintf(&doc, "    S%d: {type: object, properties: {p: {$ref: '#/components/schemas/S%d'}, q: {$ref: '#/components/schemas/S0'}}}\n", i, (i+1)%n)
+	}
+	start := time.Now()
+	a := understood(t, doc.String())
+	if took := time.Since(start); took > 20*time.Second { // a second, were the machine idle
+		t.Errorf("it took %v", took)
+	}
+	if len(a.tools)+len(a.left) != 1 {
+		t.Errorf("%+v", a)
 	}
 }
 

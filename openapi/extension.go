@@ -145,11 +145,14 @@ func (x *rootExtension) fillIn(info *yaml.Node) {
 		if len(name) > 40 {
 			name = strings.TrimRight(name[:40], "-")
 		}
+		if slices.Contains(unusable, name) {
+			name += "-gateway"
+		}
 		if x.Server.Name = name; !isServerName(name) {
 			x.Server.Name = "gateway"
 		}
 	}
-	x.Server.Title = orElse(x.Server.Title, shortenText(title, 80))
+	x.Server.Title = shortenText(orElse(x.Server.Title, title), 80)
 	x.Server.Instructions = orElse(x.Server.Instructions, shortenText(text(get(info, "description")), maxText))
 	x.EnvPrefix = orElse(x.EnvPrefix, strings.ToUpper(strings.ReplaceAll(x.Server.Name, "-", "_")))
 }
@@ -162,7 +165,7 @@ func (x *rootExtension) check() error {
 		return fmt.Errorf("x-mcp: contract-version is %q; expected three numbers such as 1.0.0", x.ContractVersion)
 	}
 	if !isServerName(x.Server.Name) {
-		return fmt.Errorf("x-mcp: server.name is %q; expected at most 40 small letters, digits and -, a letter first (it names the program and its configuration folder)", x.Server.Name)
+		return fmt.Errorf("x-mcp: server.name is %q; expected at most 40 small letters, digits and -, a letter first, and not testdata or vendor (it names the program and its configuration folder)", x.Server.Name)
 	}
 	for name, p := range x.Defaults {
 		if p.Config != "" && !isIdentifier(p.Config) {
@@ -206,7 +209,13 @@ var (
 	credentials = []string{"authorization", "proxy-authorization", "cookie", "x-api-key"}
 )
 
+// unusable are names of folders that the go command passes over.
+var unusable = []string{"testdata", "vendor"}
+
 func isServerName(s string) bool {
+	if slices.Contains(unusable, s) {
+		return false
+	}
 	for i, r := range s {
 		if (r < 'a' || r > 'z') && (i == 0 || r != '-' && (r < '0' || r > '9')) {
 			return false

@@ -36,6 +36,9 @@ func (d *Document) Generate(dir string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(a.tools) == 0 {
+		return nil, errNoTools(d.name, a.left)
+	}
 	client, err := a.client()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)

@@ -24,7 +24,8 @@ func fileURL(name string) *url.URL { return &url.URL{Scheme: "file", Path: "/" +
 
 // identified is the URL that a schema gives itself, "" for none.
 func (r resource) identified(n *yaml.Node) string {
-	if id := get(n, "$id"); id != nil && id.Kind == yaml.ScalarNode && id.Tag == "!!str" {
+	// A fragment alone is an anchor of older drafts and no new base.
+	if id := get(n, "$id"); id != nil && id.Kind == yaml.ScalarNode && id.Tag == "!!str" && !strings.HasPrefix(id.Value, "#") {
 		if u, err := url.Parse(id.Value); err == nil && id.Value != "" {
 			u = r.base.ResolveReference(u)
 			u.Fragment, u.RawFragment = "", ""
@@ -49,12 +50,19 @@ func (ids identifiers) collect(n *yaml.Node, in resource, at string) {
 			note(id, in)
 		}
 	}
-	if anchor := get(n, "$anchor"); anchor != nil && anchor.Kind == yaml.ScalarNode {
+	anchor := get(n, "$anchor")
+	if id := get(n, "$id"); anchor == nil && id != nil && strings.HasPrefix(id.Value, "#") {
+		anchor = scalar(id.Value[1:])
+	}
+	if anchor != nil && anchor.Kind == yaml.ScalarNode {
 		note(in.base.String()+"#"+anchor.Value, resource{in.file, in.base, at, n})
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
 		for key, value := range members(n) {
+			if isData(key) {
+				continue
+			}
 			ids.collect(value, in, at+"/"+escapePointer(key))
 		}
 	case yaml.SequenceNode:
@@ -62,6 +70,15 @@ func (ids identifiers) collect(n *yaml.Node, in resource, at string) {
 			ids.collect(value, in, at+"/"+strconv.Itoa(i))
 		}
 	}
+}
+
+// isData reports members whose values are not read as parts of the document.
+func isData(key string) bool {
+	switch key {
+	case "example", "examples", "default", "enum", "const", "value":
+		return true
+	}
+	return strings.HasPrefix(key, "x-")
 }
 
 // find returns a reference into the tree for one to an embedded resource, an anchor,

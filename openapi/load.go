@@ -20,6 +20,7 @@ type Document struct {
 	swagger2  bool
 	openapi30 bool
 	filter    Filter
+	bundled
 }
 
 // Filter chooses operations. The zero value chooses all.
@@ -72,19 +73,29 @@ func Load(file, overlayFile string) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if overlayFile != "" {
-		if err := applyOverlay(doc, overlayFile); err != nil {
-			return nil, err
-		}
-	}
-	root, err := plainTree(doc)
+	root, err := plainTree(doc) // first: a change of one place is none of its aliases
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if err := bundle(root, file); err != nil {
+	if overlayFile != "" {
+		doc.Content[0] = root
+		if err := applyOverlay(doc, overlayFile); err != nil {
+			return nil, err
+		}
+		if root = doc.Content[0]; root.Kind != yaml.MappingNode {
+			return nil, fmt.Errorf("overlay %s: it leaves no document", overlayFile)
+		}
+	}
+	done, err := bundle(root, file)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return newDocument(root, file)
+	d, err := newDocument(root, file)
+	if err != nil {
+		return nil, err
+	}
+	d.bundled = done
+	return d, nil
 }
 
 // Parse reads a document from memory; name is how errors call it. It can refer to
@@ -138,11 +149,52 @@ func applyOverlay(doc *yaml.Node, file string) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("overlay %s: %w", file, err)
 	}
-	if _, err := o.ApplyToStrict(doc); err != nil {
-		return fmt.Errorf("overlay %s: %w", file, err)
+	if o.JSONPathVersion == "" {
+		o.JSONPathVersion = overlay.JSONPathRFC9535 // as the specification says; not the library's default
+	}
+	actions := o.Actions
+	for i := range actions {
+		o.Actions = actions[i : i+1]
+		if err := appends(o, doc); err != nil {
+			return fmt.Errorf("overlay %s: %w", file, err)
+		}
+		if _, err := o.ApplyToStrict(doc); err != nil {
+			return fmt.Errorf("overlay %s: %w", file, err)
+		}
 	}
 	return nil
 }
+
+// appends makes the update of a list that is one entry a list of it: the entry is
+// appended (OpenAPI Overlay 1.0, Action Object, "update"), where the library would
+// put it in place of the list.
+func appends(o *overlay.Overlay, doc *yaml.Node) error {
+	a := &o.Actions[0]
+	if a.Update.IsZero() || a.Update.Kind == yaml.SequenceNode {
+		return nil
+	}
+	path, err := o.NewPath(a.Target, nil)
+	if err != nil {
+		return fmt.Errorf("target %s: %w", a.Target, err)
+	}
+	targets := path.Query(doc)
+	lists := 0
+	for _, t := range targets {
+		if t.Kind == yaml.SequenceNode {
+			lists++
+		}
+	}
+	switch lists {
+	case 0:
+	case len(targets):
+		a.Update = yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{ptr(a.Update)}}
+	default:
+		return fmt.Errorf("target %s: selects lists and others; use an action for each", a.Target)
+	}
+	return nil
+}
+
+func ptr(n yaml.Node) *yaml.Node { return &n }
 
 // resolve follows local references to what they name.
 func (d *Document) resolve(n *yaml.Node) (*yaml.Node, error) {
@@ -163,6 +215,9 @@ func (d *Document) resolve(n *yaml.Node) (*yaml.Node, error) {
 // lookup finds the target of a local reference (RFC 6901 JSON pointer in a URI fragment).
 func (d *Document) lookup(ref string) (*yaml.Node, error) {
 	pointer, local := strings.CutPrefix(ref, "#/")
+	if why := d.unread[ref]; why != nil {
+		return nil, fmt.Errorf("$ref %q: %w", ref, why)
+	}
 	if !local {
 		return nil, fmt.Errorf("$ref %q is outside the document; only references within it (#/…) and to files beside it are followed", ref)
 	}

@@ -63,11 +63,10 @@ func (p Project) Create(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := source.Report()
-	if err != nil {
-		return nil, err
+	if len(a.tools) == 0 {
+		return nil, errNoTools(source.name, a.left)
 	}
-	document, spec, err := p.document()
+	document, spec, kept, err := p.document()
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +79,11 @@ func (p Project) Create(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	others, err := p.others(source.names, kept)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, others...)
 	if err := os.MkdirAll(p.Out, 0o755); err != nil {
 		return nil, err
 	}
@@ -95,8 +99,43 @@ func (p Project) Create(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = Write(p.Out, derived)
-	return report, err
+	if _, err = Write(p.Out, derived); err != nil {
+		return nil, err
+	}
+	report, err := d.Report()
+	if err != nil {
+		return nil, err
+	}
+	report.Document = p.Spec
+	return report, nil
+}
+
+// errNoTools says why nothing is left to generate.
+func errNoTools(document string, left []LeftOut) error {
+	if len(left) == 0 {
+		return fmt.Errorf("%s: no operation is left to become a tool", document)
+	}
+	return fmt.Errorf("%s: no operation can become a tool; the first of %d: %s: %s", document, len(left), left[0].Operation, left[0].Reason)
+}
+
+// others are the files that only the overlay refers to, beside the document.
+func (p Project) others(names, kept []string) ([]File, error) {
+	var files []File
+	for _, name := range names {
+		if slices.Contains(kept, name) {
+			continue
+		}
+		to := "openapi/" + name
+		if slices.Contains([]string{"openapi/overlay.yaml", "openapi/document.yaml", "openapi/document.json"}, to) {
+			return nil, fmt.Errorf("the overlay refers to %s, a name that the module needs for a file of its own", name)
+		}
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(p.Spec), filepath.FromSlash(name)))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{to, data})
+	}
+	return files, nil
 }
 
 func empty(dir string) error {
@@ -111,33 +150,34 @@ func empty(dir string) error {
 }
 
 // document is the document as the module keeps it: as it was, or in one file if it
-// was spread over several.
-func (p Project) document() (data []byte, path string, err error) {
+// was spread over several, whose names are returned.
+func (p Project) document() (data []byte, path string, names []string, err error) {
 	if data, err = readBounded(p.Spec); err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	doc, err := decode(data)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	root, err := plainTree(doc)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	path = "openapi/document.yaml"
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
 		path = "openapi/document.json"
 	}
-	if err := bundle(root, p.Spec); err != nil {
-		return nil, "", err
+	done, err := bundle(root, p.Spec)
+	if err != nil {
+		return nil, "", nil, err
 	}
-	if get(root, filesKey) != nil {
+	if done.changed {
 		if data, err = yaml.Marshal(root); err != nil {
-			return nil, "", err
+			return nil, "", nil, err
 		}
 		path = "openapi/document.yaml"
 	}
-	return data, path, nil
+	return data, path, done.names, nil
 }
 
 // overlay is the overlay that was given, or a starter that names what is worth
@@ -184,7 +224,7 @@ func (p Project) render(a *api, spec string) ([]File, error) {
 	}
 	values := map[string]any{
 		"Name": name, "Title": a.root.Server.Title, "Module": p.Module, "Spec": spec, "Prefix": a.root.EnvPrefix,
-		"Tools": len(a.tools), "Runtime": runtime, "Flags": p.flags(), "Basic": a.basic(),
+		"Tools": len(a.tools), "Runtime": makeQuoted(runtime), "Flags": p.flags(), "Basic": a.basic(),
 	}
 	var files []File
 	for from, to := range map[string]string{
@@ -204,6 +244,15 @@ func (p Project) render(a *api, spec string) ([]File, error) {
 	return files, nil
 }
 
+// makeQuoted is a word of a shell command in a Makefile.
+func makeQuoted(word string) string {
+	quoted := strings.NewReplacer("$", "$$", "#", `\#`, "\n", " ").Replace(word)
+	if strings.Trim(quoted, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-") == "" {
+		return quoted
+	}
+	return "'" + strings.ReplaceAll(quoted, "'", `'\''`) + "'"
+}
+
 // basic reports a gateway whose tools send a user and a password.
 func (a *api) basic() bool {
 	return slices.ContainsFunc(a.tools, func(t *tool) bool { return t.auth != nil && t.auth.kind == "Basic" })
@@ -217,7 +266,7 @@ func (p Project) flags() string {
 		values []string
 	}{{"include-tag", p.Filter.IncludeTags}, {"include-op", p.Filter.IncludeOps}, {"exclude-op", p.Filter.ExcludeOps}} {
 		for _, v := range f.values {
-			b.WriteString(" --" + f.name + " '" + strings.NewReplacer("'", `'\''`, "$", "$$", "\n", " ").Replace(v) + "'")
+			b.WriteString(" --" + f.name + " " + makeQuoted(v))
 		}
 	}
 	return b.String()
@@ -255,7 +304,7 @@ func (p Project) goMod(ctx context.Context) (goMod, goSum []byte, err error) {
 			fmt.Fprintf(&b, "\t%s %s // indirect\n", r.Mod.Path, r.Mod.Version)
 		}
 	}
-	fmt.Fprintf(&b, ")\n\nreplace %s v0.0.0 => %s\n", runtimeModule, replace)
+	fmt.Fprintf(&b, ")\n\nreplace %s v0.0.0 => %s\n", runtimeModule, modfile.AutoQuote(replace))
 	goSum, err = os.ReadFile(filepath.Join(runtime, "go.sum"))
 	return b.Bytes(), goSum, err
 }

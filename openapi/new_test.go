@@ -70,6 +70,81 @@ func TestNewWritesAModuleThatBuildsTestsAndRegenerates(t *testing.T) {
 	}
 }
 
+// TestNewBearsAwkwardProjects has all at once: a document that refers to itself by its
+// name, an overlay that refers to a file, a title that is no comment, a tag and a
+// folder that shell and make would misread, a base that lists its subtypes.
+func TestNewBearsAwkwardProjects(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a b#c$d")
+	out := filepath.Join(dir, "gateway")
+	for name, data := range map[string]string{
+		"api.yaml": `openapi: 3.1.0
+info: {title: "Test\n//go:generate false\ndata", version: '1'}
+paths:
+  /a: {get: {operationId: a, tags: [C# $API's], parameters: [{$ref: 'api.yaml#/components/parameters/P'}]}}
+  /b: {post: {operationId: b, tags: [C# $API's], requestBody: {content: {application/json: {schema: {$ref: 'api.yaml#/components/schemas/Pet'}}}}}}
+components:
+  parameters: {P: {name: p, in: query, schema: {type: integer}}}
+  schemas:
+    Pet: {type: object, properties: {kind: {type: string}}, oneOf: [{$ref: '#/components/schemas/Dog'}], discriminator: {propertyName: kind, mapping: {dog: '#/components/schemas/Dog'}}}
+    Dog: {allOf: [{$ref: '#/components/schemas/Pet'}, {type: object, properties: {bark: {type: boolean}}}]}
+`,
+		"overlay.yaml":    "overlay: 1.0.0\ninfo: {title: o, version: '1'}\nactions:\n  - target: $.paths['/a'].get.parameters\n    update: {$ref: 'extra/more.yaml#/Q'}\n",
+		"extra/more.yaml": "Q: {name: q, in: query, schema: {type: boolean}}\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "run time")
+	if err := os.Symlink(runtime, link); err != nil {
+		t.Fatal(err)
+	}
+	p := Project{
+		Spec: filepath.Join(dir, "api.yaml"), Overlay: filepath.Join(dir, "overlay.yaml"), Out: out, Module: "example.com/shop", Runtime: link,
+		Filter: Filter{IncludeTags: []string{"C# $API's"}},
+	}
+	report, err := p.Create(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Tools != 2 || len(report.LeftOut) != 0 || report.Dangling != nil {
+		t.Errorf("%+v", report)
+	}
+	contract, err := os.ReadFile(filepath.Join(out, "contracts", "1.0.0", "mcp-tools.json"))
+	for _, want := range []string{`"p"`, `"q"`, `"kind"`} {
+		if err != nil || !strings.Contains(string(contract), want) {
+			t.Errorf("%v, no %s in %s", err, want, contract)
+		}
+	}
+	for _, args := range [][]string{{"go", "generate", "./..."}, {"go", "test", "./..."}, {"make", "generate"}, {"make", "check"}} {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = out
+		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=")
+		if b, err := cmd.CombinedOutput(); err != nil || args[1] == "generate" && args[0] == "make" && !strings.Contains(string(b), ", 0 changed") {
+			t.Fatalf("%v: %v\n%s", args, err, b)
+		}
+	}
+}
+
+func TestNewRefusesADocumentWithoutTools(t *testing.T) {
+	t.Parallel()
+	spec := filepath.Join(t.TempDir(), "hooks.yaml")
+	if err := os.WriteFile(spec, []byte(minimal+"paths: {pets: {get: {operationId: a}}}\nwebhooks: {x: {post: {}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Project{Spec: spec, Out: filepath.Join(t.TempDir(), "out"), Module: "example.com/x", Runtime: ".."}.Create(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "no operation can become a tool; the first of 1: pets: the path does not begin with a slash") {
+		t.Error(err)
+	}
+}
+
 func TestNewRefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

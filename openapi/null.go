@@ -7,12 +7,26 @@ import (
 
 // nullable adds null to what a schema accepts.
 func nullable(o object) object {
-	o = slices.Clone(o)
 	null := json.RawMessage("null")
-	if c, ok := o.get("const"); ok {
+	for _, m := range o {
+		switch m.key {
+		case "allOf", "anyOf", "oneOf", "not", "$ref": // they would have to accept it too
+			described, rest := object{}, object{}
+			for _, m := range o {
+				if m.key == "description" {
+					described = append(described, m)
+				} else {
+					rest = append(rest, m)
+				}
+			}
+			return append(described, member{"anyOf", []any{rest, object{{"type", "null"}}}})
+		}
+	}
+	o = slices.Clone(o)
+	if c, ok := o.get("const"); ok && !isNull(c) {
 		o = slices.DeleteFunc(o, func(m member) bool { return m.key == "const" })
 		o.set("enum", []any{c, null})
-		return o
+		o = ordered(o)
 	}
 	if e, ok := o.get("enum"); ok {
 		if values, ok := e.([]any); ok && !slices.ContainsFunc(values, isNull) {
@@ -24,23 +38,9 @@ func nullable(o object) object {
 		if t != "null" {
 			o.set("type", []any{t, "null"})
 		}
-		return o
 	case []any:
 		if !slices.Contains(t, any("null")) {
 			o.set("type", append(slices.Clone(t), "null"))
-		}
-		return o
-	}
-	for _, m := range o {
-		switch m.key {
-		case "allOf", "anyOf", "oneOf", "not", "$ref":
-			description, described := o.get("description")
-			o = slices.DeleteFunc(o, func(m member) bool { return m.key == "description" })
-			wrapped := object{{"anyOf", []any{o, object{{"type", "null"}}}}}
-			if described {
-				wrapped = append(object{{"description", description}}, wrapped...)
-			}
-			return wrapped
 		}
 	}
 	return o
@@ -53,12 +53,16 @@ func isNull(v any) bool {
 
 // declaresNull reports a schema that names null as a value. One without
 // constraints accepts null but does not declare it.
-func (s *schemas) declaresNull(o object) bool {
-	for range maxDepth { // an alias of an alias
-		if !o.refers() {
-			break
+func (s *schemas) declaresNull(o object) bool { return s.namesNull(o, map[any]bool{}) }
+
+func (s *schemas) namesNull(o object, seen map[any]bool) bool {
+	if ref, ok := o.get("$ref"); ok {
+		if seen[ref] {
+			return false
 		}
-		o, _ = s.definition(o)
+		seen[ref] = true
+		def, _ := s.definition(o)
+		return s.namesNull(def, seen)
 	}
 	switch t, _ := o.get("type"); t := t.(type) {
 	case string:
@@ -70,19 +74,17 @@ func (s *schemas) declaresNull(o object) bool {
 		values, _ := e.([]any)
 		return slices.ContainsFunc(values, isNull)
 	}
+	if c, ok := o.get("const"); ok {
+		return isNull(c)
+	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		branches, _ := o.get(key)
 		list, _ := branches.([]any)
 		for _, b := range list {
-			if branch, ok := b.(object); ok && !branch.refers() && s.declaresNull(branch) {
+			if branch, ok := b.(object); ok && s.namesNull(branch, seen) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-func (o object) refers() bool {
-	_, ok := o.get("$ref")
-	return ok
 }

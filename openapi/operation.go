@@ -3,6 +3,7 @@ package openapi
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ type operation struct {
 	params               []*parameter
 	bodies               []mediaType // in the document's order
 	bodyRequired         bool
+	bodyStated           bool   // the document says whether it is required
 	bodyText             string // its description
 	security             []requirement
 	responses            []response
@@ -81,7 +83,10 @@ type LeftOut struct{ Operation, Reason string }
 // A mistake in x-mcp is an error all the same: somebody meant something by it.
 func (d *Document) operations() (ops []*operation, left []LeftOut, err error) {
 	for path, item := range members(get(d.root, "paths")) {
-		resolved, err := d.resolve(item)
+		resolved, err := d.pathItem(item)
+		if err == nil && !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "x-") {
+			err = errors.New("the path does not begin with a slash")
+		}
 		if err != nil {
 			left = append(left, LeftOut{path, err.Error()})
 			continue
@@ -106,6 +111,18 @@ func (d *Document) operations() (ops []*operation, left []LeftOut, err error) {
 		}
 	}
 	return ops, left, nil
+}
+
+// pathItem follows the reference that a path item may be; what stands beside the
+// reference is added (OpenAPI 3.1, Path Item Object, "$ref").
+func (d *Document) pathItem(item *yaml.Node) (*yaml.Node, error) {
+	target, err := d.resolve(item)
+	if err != nil || target == item {
+		return item, err
+	}
+	merged := omit(item, "$ref")
+	mergeInto(merged, target)
+	return merged, nil
 }
 
 // unsupported lists operations that are none of a gateway's: TRACE must carry no
@@ -141,10 +158,14 @@ func (d *Document) operation(path, method string, item, n *yaml.Node) (*operatio
 		return nil, &extensionError{err}
 	}
 	for _, list := range []*yaml.Node{get(item, "parameters"), get(n, "parameters")} {
-		for _, p := range items(list) {
-			p, err := d.resolve(p)
+		for _, ref := range items(list) {
+			p, err := d.resolve(ref)
 			if err != nil {
 				return nil, err
+			}
+			if about := get(ref, "description"); p != ref && about != nil { // 3.1: it counts beside a reference
+				p = omit(p, "description")
+				p.Content = append(p.Content, scalar("description"), about)
 			}
 			if d.swagger2 {
 				err = d.swaggerParameter(op, n, p)
@@ -177,12 +198,15 @@ func (d *Document) operation(path, method string, item, n *yaml.Node) (*operatio
 	return op, nil
 }
 
+// statusPattern is a key of responses that is one (OpenAPI 3.1, Responses Object).
+var statusPattern = regexp.MustCompile(`^([1-5]([0-9][0-9]|XX)|default)$`)
+
 // responses reads what the pages say of answers. A fault there stops nothing.
 func (d *Document) responses(n *yaml.Node) []response {
 	var out []response
 	for status, r := range members(n) {
 		r, err := d.resolve(r)
-		if err != nil {
+		if err != nil || !statusPattern.MatchString(status) {
 			continue
 		}
 		resp := response{status: status, description: strings.Join(strings.Fields(text(get(r, "description"))), " ")}
@@ -208,6 +232,9 @@ func (d *Document) parameter(op *operation, n *yaml.Node) error {
 		p.style = orElse(p.style, "simple")
 	case "query", "cookie":
 		p.style = orElse(p.style, "form")
+		if p.in == "cookie" && p.style == "cookie" { // OpenAPI 3.2: form, as a cookie is written
+			p.style = "form"
+		}
 	default:
 		return fmt.Errorf("parameter %q is in %q; expected path, query, header or cookie", p.name, p.in)
 	}
@@ -219,6 +246,10 @@ func (d *Document) parameter(op *operation, n *yaml.Node) error {
 		return fmt.Errorf("parameter %q has the style %q", p.name, p.style)
 	}
 	for mediaType, content := range members(get(n, "content")) {
+		content, err := d.resolve(content)
+		if err != nil {
+			return err
+		}
 		p.content, p.schema = isJSON(mediaType), get(content, "schema")
 		break
 	}
@@ -297,7 +328,11 @@ func (d *Document) requestBody(op *operation, n *yaml.Node) error {
 		return err
 	}
 	op.bodyRequired, op.bodyText = isTrue(get(n, "required")), text(get(n, "description"))
+	op.bodyStated = get(n, "required") != nil
 	for name, content := range members(get(n, "content")) {
+		if content, err = d.resolve(content); err != nil { // OpenAPI 3.2: media types can be referred to
+			return err
+		}
 		op.bodies = append(op.bodies, mediaType{name: name, schema: get(content, "schema"), encoding: get(content, "encoding"), example: get(content, "example")})
 	}
 	return nil

@@ -34,6 +34,9 @@ type Report struct {
 	// OwnServers names tools whose operation has servers of its own; their requests
 	// go to the gateway's one URL all the same.
 	OwnServers []string `json:"own_servers"`
+	// Dangling names tools whose schemas refer to what is not there; that part of them
+	// accepts anything.
+	Dangling []string `json:"dangling"`
 	// Portability are traits of schemas that some clients do not understand.
 	Portability []Finding `json:"portability"`
 }
@@ -74,6 +77,9 @@ func (d *Document) Report() (*Report, error) {
 			r.NoCredential = append(r.NoCredential, t.name)
 		case t.auth.partial:
 			r.PartCredential = append(r.PartCredential, t.name)
+		}
+		if t.dangling != nil {
+			r.Dangling = append(r.Dangling, t.name)
 		}
 		if t.ownServers {
 			r.OwnServers = append(r.OwnServers, t.name)
@@ -137,6 +143,9 @@ func (r *Report) Print(w io.Writer) {
 	p("destructive    %s", counted(r.Destructive))
 	if r.OwnServers != nil {
 		p("own servers    %s: their requests go to the one URL that is configured", counted(r.OwnServers))
+	}
+	if r.Dangling != nil {
+		p("broken $ref    %s: what it names is not there, so anything is accepted", counted(r.Dangling))
 	}
 	for _, f := range r.Portability {
 		p("portability    %s: %s", f.Trait, counted(f.Tools))

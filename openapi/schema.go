@@ -1,8 +1,10 @@
 package openapi
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -12,14 +14,20 @@ import (
 // become references to definitions of the tool's own, which settle writes out in
 // place where that costs nothing.
 type schemas struct {
-	doc  *Document
-	defs map[string]*definition // by reference
+	doc    *Document
+	defs   map[string]*definition // by reference
+	byName map[string]*definition // by their own name
+	// wider counts what was converted to something that accepts more.
+	wider int
+	// dangling are references that lead nowhere.
+	dangling []string
 }
 
 type definition struct {
 	name   string
 	schema object
 	done   bool // false while it is being converted: it is recursive
+	wider  bool // it accepts more than the document's
 }
 
 // keywords are what a published schema may hold, in the order it holds them; it
@@ -31,6 +39,12 @@ var keywords = []string{
 	"items", "prefixItems", "minItems", "maxItems", "uniqueItems",
 	"properties", "patternProperties", "required", "additionalProperties", "propertyNames", "minProperties", "maxProperties",
 	"allOf", "anyOf", "oneOf", "not",
+}
+
+// unknown are keywords that constrain a value and are not published.
+var unknown = []string{
+	"contains", "minContains", "maxContains", "if", "then", "else", "dependencies", "dependentRequired", "dependentSchemas",
+	"unevaluatedItems", "unevaluatedProperties", "additionalItems", "$dynamicRef", "$recursiveRef",
 }
 
 // convert renders one schema. A schema without constraints is the empty object,
@@ -46,12 +60,18 @@ func (s *schemas) convert(n *yaml.Node) object {
 		return s.reference(n, ref.Value)
 	}
 	out := object{}
+	for _, key := range unknown {
+		if get(n, key) != nil {
+			s.wider++
+		}
+	}
 	for _, key := range keywords {
 		if v := get(n, key); v != nil {
 			if key == "oneOf" && get(n, "anyOf") == nil {
 				// Of open objects often two fit, although one is meant, and then
 				// no argument would do. The API decides.
 				key = "anyOf"
+				s.wider++
 			}
 			if value := s.keyword(n, key, v); value != nil {
 				out = append(out, member{key, value})
@@ -64,6 +84,15 @@ func (s *schemas) convert(n *yaml.Node) object {
 	for _, bounds := range [][2]string{{"exclusiveMinimum", "minimum"}, {"exclusiveMaximum", "maximum"}} {
 		if isTrue(get(n, bounds[0])) { // OpenAPI 3.0 and Swagger 2.0
 			out = exclusive(out, bounds)
+		}
+	}
+	if enum, listed := get(n, "enum"), get(n, "items"); slices.Equal(typesOf(out), []string{"array"}) && enum != nil && listed != nil && get(listed, "enum") == nil {
+		if _, own := out.get("enum"); !own { // what is listed is meant of the elements
+			inner := s.top(listed)
+			if values := s.enum(listed, enum); values != nil && len(typesOf(inner)) > 0 && typesOf(inner)[0] != "array" {
+				inner.set("enum", values)
+				out.set("items", ordered(inner))
+			}
 		}
 	}
 	out = s.flattenAllOf(out)
@@ -100,16 +129,16 @@ func (s *schemas) keyword(n *yaml.Node, key string, v *yaml.Node) any {
 		}
 		return nil
 	case "enum":
-		var values []any
-		for _, e := range items(v) {
-			values = append(values, data(e))
+		if values := s.enum(n, v); values != nil {
+			return values
 		}
-		if values == nil {
+		return nil
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
+		bound, _ := number(v, false).(json.RawMessage)
+		if size, err := strconv.ParseFloat(string(bound), 64); bound == nil || key == "multipleOf" && (err != nil || size <= 0) {
 			return nil
 		}
-		return values
-	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
-		return number(v, false)
+		return bound
 	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
 		return number(v, true)
 	case "uniqueItems":
@@ -128,6 +157,7 @@ func (s *schemas) keyword(n *yaml.Node, key string, v *yaml.Node) any {
 		// ECMA-262 patterns that RE2 cannot compile would refuse nothing or
 		// everything.
 		if _, err := regexp.Compile(v.Value); err != nil || v.Kind != yaml.ScalarNode {
+			s.wider++
 			return nil
 		}
 		return v.Value
@@ -136,27 +166,46 @@ func (s *schemas) keyword(n *yaml.Node, key string, v *yaml.Node) any {
 			return nil
 		}
 		return s.convert(v)
-	case "not", "propertyNames":
+	case "not":
+		// What is refused would grow with all that the inner schema accepts too much.
+		before := s.wider
+		if inner := s.convert(v); s.wider == before {
+			return inner
+		}
+		return nil
+	case "propertyNames":
 		return s.convert(v)
 	case "additionalProperties":
-		if v.Kind == yaml.ScalarNode {
-			return isTrue(v)
+		for pattern := range members(get(n, "patternProperties")) {
+			if _, err := regexp.Compile(pattern); err != nil {
+				return nil // what the pattern lets in must not count as additional
+			}
+		}
+		switch {
+		case v.Kind == yaml.ScalarNode && (v.Value == "true" || v.Value == "false"):
+			return v.Value == "true"
+		case v.Kind != yaml.MappingNode:
+			return nil
 		}
 		return s.convert(v)
 	case "properties":
 		out := object{}
 		for name, p := range members(v) {
-			if !s.readOnly(p) {
-				out.set(name, s.convert(p))
+			if s.readOnly(p) {
+				s.wider++
+				continue
 			}
+			out.set(name, s.convert(p))
 		}
 		return out
 	case "patternProperties":
 		out := object{}
 		for pattern, p := range members(v) {
-			if _, err := regexp.Compile(pattern); err == nil {
-				out.set(pattern, s.convert(p))
+			if _, err := regexp.Compile(pattern); err != nil {
+				s.wider++
+				continue
 			}
+			out.set(pattern, s.convert(p))
 		}
 		return out
 	case "required":
@@ -208,15 +257,21 @@ func (s *schemas) reference(n *yaml.Node, ref string) object {
 	if !ok {
 		target, err := s.doc.lookup(ref)
 		if err != nil {
+			s.wider++
+			s.dangling = append(s.dangling, ref)
 			return object{}
 		}
 		if s.defs == nil {
-			s.defs = map[string]*definition{}
+			s.defs, s.byName = map[string]*definition{}, map[string]*definition{}
 		}
 		def = &definition{name: s.defName(ref)}
-		s.defs[ref] = def
+		s.defs[ref], s.byName[def.name] = def, def
+		before := s.wider
 		def.schema = s.convert(target)
-		def.done = true
+		def.done, def.wider = true, s.wider > before
+	}
+	if def.wider || !def.done {
+		s.wider++
 	}
 	out := object{{"$ref", "#/$defs/" + def.name}}
 	if d := shortenText(text(get(n, "description")), maxText); d != "" { // 3.1: siblings of $ref count
@@ -228,10 +283,8 @@ func (s *schemas) reference(n *yaml.Node, ref string) object {
 // defName is the last part of a reference, with a hash if another has the same.
 func (s *schemas) defName(ref string) string {
 	name := camel(ref[strings.LastIndexByte(ref, '/')+1:])
-	for _, d := range s.defs {
-		if d.name == name {
-			return name + "_" + hash8(ref)
-		}
+	if s.byName[name] != nil {
+		return name + "_" + hash8(ref)
 	}
 	return name
 }
@@ -242,10 +295,8 @@ func (s *schemas) definition(o object) (object, bool) {
 	if !ok {
 		return o, true
 	}
-	for _, d := range s.defs {
-		if "#/$defs/"+d.name == ref {
-			return d.schema, d.done
-		}
+	if d := s.byName[strings.TrimPrefix(ref.(string), "#/$defs/")]; d != nil {
+		return d.schema, d.done
 	}
 	return o, false
 }

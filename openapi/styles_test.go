@@ -118,6 +118,11 @@ func TestFormFieldsArriveAsTheDocumentSays(t *testing.T) {
 		{"3.1.0", multipart, "{style: form, explode: false}", "array", list, "p:x,1,y z"},
 		{"3.1.0", multipart, "{style: deepObject}", "object", object, "p[k]:v 1 p[n][m][]:1 p[n][m][]:2 p[n][o][0][q]:1 p[n][o][1][q]:2"},
 		{"3.1.0", multipart, "{style: form}", "object", `{"k":"v 1","n":{"m":1}}`, `k:v 1 n:{"m":1}`},
+		{"3.1.0", urlencoded, "{contentType: application/json}", "array", list, "p=%5B%22x%2C1%22%2C%22y%20z%22%5D"},
+		{"3.1.0", multipart, "{}", "string, format: binary", `"aGk="`, "p(application/octet-stream):hi"},
+		{"3.1.0", multipart, "{contentType: image/png}", "array, items: {$ref: '#/components/schemas/File'}", `["aGk=","eW8="]`, "p(image/png):hi p(image/png):yo"},
+		{"3.1.0", multipart, "{}", "[object, 'null'], anyOf: [{type: string, format: binary}, {type: 'null'}]", `"aGk="`, "p(application/octet-stream):hi"},
+		{"3.1.0", multipart, "{}", "string, format: binary}}, additionalProperties: true, properties: {p: {type: string, format: binary", `"aGk="`, "p(application/octet-stream):hi"},
 		{"3.1.0", multipart, "{contentType: application/json}", "array", list, `p(application/json):["x,1","y z"]`},
 		{"3.0.3", multipart, "{style: form, explode: false}", "array", list, "p:x,1 p:y z"},
 		{"3.0.3", "application/json: {schema: {properties: {p: {type: array}}}}, " + urlencoded, "{style: form, explode: false}", "array", list + `,"content_type":"` + urlencoded + `"`, "p=x%2C1,y%20z"},
@@ -133,7 +138,7 @@ func TestFormFieldsArriveAsTheDocumentSays(t *testing.T) {
 			if r.version == "2.0" {
 				key = "swagger"
 			}
-			fmt.Fprintf(doc, "%s: '%s'\ninfo: {title: Shop, version: '1'}\nx-mcp: {server: {name: shop}, env-prefix: SHOP}\npaths:\n", key, r.version)
+			fmt.Fprintf(doc, "%s: '%s'\ninfo: {title: Shop, version: '1'}\nx-mcp: {server: {name: shop}, env-prefix: SHOP}\ncomponents: {schemas: {File: {type: string, format: binary}}}\npaths:\n", key, r.version)
 		}
 		if r.version == "2.0" {
 			fmt.Fprintf(doc, "  /op%d: {post: {operationId: op%d, consumes: [%s], parameters: [{name: p, in: formData, type: %s, items: {type: string}, collectionFormat: %q}]}}\n", i, i, r.mediaType, r.typ, r.field)
@@ -150,7 +155,11 @@ func TestFormFieldsArriveAsTheDocumentSays(t *testing.T) {
 			if r.version != version {
 				continue
 			}
-			call := exec.Command(bin, "call", fmt.Sprintf("op%d", i), "--json", `{"p":`+r.argument+`}`)
+			arguments := `{"p":` + r.argument + `}`
+			if strings.Contains(r.typ, "additionalProperties") { // then the body is one argument
+				arguments = `{"body":` + arguments + `}`
+			}
+			call := exec.Command(bin, "call", fmt.Sprintf("op%d", i), "--json", arguments)
 			call.Env = append(os.Environ(), "SHOP_API_URL="+api.URL)
 			out, err := call.CombinedOutput()
 			got := ""

@@ -14,6 +14,7 @@ func (d *Document) swaggerParameter(op *operation, n, p *yaml.Node) error {
 	switch in {
 	case "body":
 		op.bodyRequired, op.bodyText = required, text(get(p, "description"))
+		op.bodyStated = get(p, "required") != nil
 		op.bodies = nil
 		for _, name := range d.consumes(n, "application/json") {
 			op.bodies = append(op.bodies, mediaType{name: name, schema: get(p, "schema")})

@@ -21,6 +21,7 @@ type tool struct {
 	readOnly           bool
 	annotations        object
 	inputSchema        object
+	dangling           []string // references in it that lead nowhere
 	redact             [][]string
 }
 
@@ -103,7 +104,11 @@ func (d *Document) basePath() string {
 
 // serverPath is what a server URL appends to the operator's URL: its path.
 func serverPath(url string) string {
-	if _, rest, ok := strings.Cut(url, "://"); ok {
+	rest, relative := strings.CutPrefix(url, "//") // to the scheme
+	if _, after, ok := strings.Cut(url, "://"); ok {
+		rest, relative = after, true
+	}
+	if relative {
 		_, path, _ := strings.Cut(rest, "/")
 		url = "/" + path
 	}
@@ -198,6 +203,7 @@ func (a *api) tool(op *operation) (*tool, error) {
 	})
 	t.hints()
 	t.inputSchema = s.settle(t.input())
+	t.dangling = s.dangling
 	if size := len(appendJSON(nil, t.inputSchema)); size > maxSchemaBytes {
 		return nil, fmt.Errorf("its input schema has %d bytes; at most %d can be published", size, maxSchemaBytes)
 	}

@@ -116,7 +116,7 @@ func (l *load) client(ctx context.Context, i int, end time.Time) error {
 		mark := fmt.Sprintf("m-%d-%d-%d", i, n, rand.Uint64())
 		if rand.N(50) == 0 {
 			brief, cancel := context.WithTimeout(ctx, rand.N(20*time.Millisecond))
-			_, err = session.CallTool(brief, &mcp.CallToolParams{Name: t.name, Arguments: json.RawMessage(fill(t.arguments, mark))})
+			_, _ = session.CallTool(brief, &mcp.CallToolParams{Name: t.name, Arguments: json.RawMessage(fill(t.arguments, mark))})
 			cancel()
 			l.note(t, mark, "given up by the client")
 			continue

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/postern-mcp/postern/examples/alertmanager/gateway/catalog"
+	"github.com/postern-mcp/postern/gateway/schema"
 )
 
 // TestSmoke builds the gateway, starts it, lists its tools as a client does and
@@ -30,6 +31,11 @@ func TestSmoke(t *testing.T) {
 	var contract struct{ Tools []tool }
 	if err := json.Unmarshal(want, &contract); err != nil {
 		t.Fatal(err)
+	}
+	for i := range catalog.Gateway.Tools {
+		if _, err := schema.Compile([]byte(catalog.Gateway.Tools[i].InputSchema)); err != nil {
+			t.Errorf("%s: %v", catalog.Gateway.Tools[i].Name, err)
+		}
 	}
 	listed := list(t, bin)
 	if len(listed) != len(contract.Tools) {
