@@ -99,7 +99,7 @@ func (ids identifiers) find(ref string, in resource) (string, bool) {
 	r, ok := ids[u.String()]
 	if ok && fragment != "" {
 		pointer, isPointer := strings.CutPrefix(fragment, "/")
-		ok = isPointer && descend(r.node, pointer) != nil
+		ok = isPointer && (index{}).descend(r.node, pointer) != nil
 	}
 	return r.at + fragment, ok
 }

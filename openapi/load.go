@@ -20,6 +20,7 @@ type Document struct {
 	swagger2  bool
 	openapi30 bool
 	filter    Filter
+	large     index
 	bundled
 }
 
@@ -221,19 +222,41 @@ func (d *Document) lookup(ref string) (*yaml.Node, error) {
 	if !local {
 		return nil, fmt.Errorf("$ref %q is outside the document; only references within it (#/…) and to files beside it are followed", ref)
 	}
-	n := descend(d.root, pointer)
+	if d.large == nil {
+		d.large = index{}
+	}
+	n := d.large.descend(d.root, pointer)
 	if n == nil {
 		return nil, fmt.Errorf("$ref %q names nothing in the document", ref)
 	}
 	return n, nil
 }
 
+// index finds members of large mappings, of which references name one after the other.
+type index map[*yaml.Node]map[string]*yaml.Node
+
+func (x index) get(n *yaml.Node, key string) *yaml.Node {
+	const large = 64
+	if n.Kind != yaml.MappingNode || len(n.Content) < 2*large {
+		return get(n, key)
+	}
+	members, ok := x[n]
+	if !ok {
+		members = make(map[string]*yaml.Node, len(n.Content)/2)
+		for i := len(n.Content) - 2; i >= 0; i -= 2 { // the first of a name counts, as in get
+			members[n.Content[i].Value] = n.Content[i+1]
+		}
+		x[n] = members
+	}
+	return members[key]
+}
+
 // descend follows a JSON pointer in a URI fragment, without its first slash, and
 // returns nil where it names nothing.
-func descend(n *yaml.Node, pointer string) *yaml.Node {
+func (x index) descend(n *yaml.Node, pointer string) *yaml.Node {
 	for part := range strings.SplitSeq(pointer, "/") {
 		part = pointerUnescaper.Replace(unescapeFragment(part))
-		next := get(n, part)
+		next := x.get(n, part)
 		if next == nil && n.Kind == yaml.SequenceNode {
 			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(n.Content) {
 				next = n.Content[i]

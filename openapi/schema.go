@@ -19,6 +19,8 @@ type schemas struct {
 	byName map[string]*definition // by their own name
 	// wider counts what was converted to something that accepts more.
 	wider int
+	// depth is how deep the schema being converted is nested, references followed.
+	depth, deepest int
 	// dangling are references that lead nowhere.
 	dangling []string
 }
@@ -41,6 +43,10 @@ var keywords = []string{
 	"allOf", "anyOf", "oneOf", "not",
 }
 
+// maxSchemaDepth bounds how deep schemas nest, references followed; an operation with
+// one beyond it is left out.
+const maxSchemaDepth = 1000
+
 // unknown are keywords that constrain a value and are not published.
 var unknown = []string{
 	"contains", "minContains", "maxContains", "if", "then", "else", "dependencies", "dependentRequired", "dependentSchemas",
@@ -58,6 +64,11 @@ func (s *schemas) convert(n *yaml.Node) object {
 	}
 	if ref := get(n, "$ref"); ref != nil {
 		return s.reference(n, ref.Value)
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	if s.deepest = max(s.deepest, s.depth); s.depth > maxSchemaDepth {
+		return object{}
 	}
 	out := object{}
 	for _, key := range unknown {

@@ -202,6 +202,9 @@ func (a *api) tool(op *operation) (*tool, error) {
 		return cmp.Compare(rank(x), rank(y))
 	})
 	t.hints()
+	if s.deepest > maxSchemaDepth {
+		return nil, fmt.Errorf("its schemas nest deeper than %d levels", maxSchemaDepth)
+	}
 	t.inputSchema = s.settle(t.input())
 	t.dangling = s.dangling
 	if size := len(appendJSON(nil, t.inputSchema)); size > maxSchemaBytes {
