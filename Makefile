@@ -5,6 +5,7 @@ ADDR              ?= 127.0.0.1:8080
 CONTROLPLANE_ADDR ?= 127.0.0.1:8081
 # A count: a duration races its own deadline on a busy machine (golang/go#75804).
 FUZZTIME          ?= 50000x
+SOAK              ?= 60s
 SPEC              := openapi/control-plane.yaml
 API               := cmd/controlplane/internal/api/api.gen.go
 GOLANGCI_VERSION  := v2.15.0
@@ -71,6 +72,10 @@ fuzz: ## run every fuzz target for FUZZTIME each
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1000x $$pkg || exit 1; \
 	  done; \
 	done
+
+.PHONY: soak
+soak: ## load a gateway in front of an API that misbehaves, and check every answer (SOAK=60s)
+	go run ./internal/soak -time $(SOAK)
 
 .PHONY: corpus
 corpus: ## generate, compile and call every document of ../shared/specs, where that is

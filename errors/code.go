@@ -37,21 +37,22 @@ var properties = []struct {
 	retry    whether
 	delivery Delivery
 	meaning  string
+	advice   string
 }{
-	{ProjectRequired, never, NotSent, "A default such as the project could not be resolved; candidates lists values the token can see."},
-	{InvalidArguments, never, NotSent, "The arguments break the tool's schema, or the operation maps the upstream's status to this code."},
-	{Unauthorized, never, NotSent, "There is no token to send, or the operation maps the upstream's 401 to this code."},
-	{HTTP3xx, never, Answered, "The upstream answered with a redirect, which is never followed."},
-	{HTTP4xx, byCase, Answered, "The upstream refused the request; status, reason and message say why."},
-	{HTTP5xx, byCase, Answered, "The upstream failed; status, reason and message say how."},
-	{NetworkError, always, Unknown, "The upstream could not be reached, or the connection broke before an answer."},
-	{Timeout, always, Unknown, "No complete answer came within the time allowed."},
-	{Canceled, never, Unknown, "The caller gave the call up."},
-	{RateLimited, always, NotSent, "The gateway itself refused the call: too many at once or too fast."},
-	{CircuitOpen, always, NotSent, "The gateway refused the call because the upstream has been failing."},
-	{ResponseTooLarge, never, Answered, "The answer is larger than the gateway passes on; ask for less."},
-	{InvalidResponse, byCase, Answered, "The answer broke off, is malformed or has an impossible status, so it was not passed on."},
-	{Internal, never, Unknown, "A defect in the gateway, logged with the request id."},
+	{ProjectRequired, never, NotSent, "A default such as the project could not be resolved; candidates lists values the token can see.", "Choose one of the candidates and pass it."},
+	{InvalidArguments, never, NotSent, "The arguments break the tool's schema, or the operation maps the upstream's status to this code.", "Mend the argument that pointer names; expected says how."},
+	{Unauthorized, never, NotSent, "There is no token to send, or the operation maps the upstream's 401 to this code.", "Ask for a token; calling again is of no use."},
+	{HTTP3xx, never, Answered, "The upstream answered with a redirect, which is never followed.", "None; the API has moved, which is for the operator."},
+	{HTTP4xx, byCase, Answered, "The upstream refused the request; status, reason and message say why.", "By status: read what there is (404, 409), mend the arguments (400, 422), ask for access (401, 403), wait (429)."},
+	{HTTP5xx, byCase, Answered, "The upstream failed; status, reason and message say how.", "Wait, then repeat a reading call; read the state before repeating another."},
+	{NetworkError, always, Unknown, "The upstream could not be reached, or the connection broke before an answer.", "Wait, then repeat a reading call; read the state before repeating another unless delivery is not_sent."},
+	{Timeout, always, Unknown, "No complete answer came within the time allowed.", "Ask for less, or repeat; read the state before repeating a call that changes things."},
+	{Canceled, never, Unknown, "The caller gave the call up.", "None; read the state if the call changes things."},
+	{RateLimited, always, NotSent, "The gateway itself refused the call: too many at once or too fast.", "Wait retry_after_seconds, make fewer calls at once, repeat."},
+	{CircuitOpen, always, NotSent, "The gateway refused the call because the upstream has been failing.", "Wait retry_after_seconds, repeat; do something else meanwhile."},
+	{ResponseTooLarge, never, Answered, "The answer is larger than the gateway passes on; ask for less.", "Ask for less: a smaller limit, a narrower filter."},
+	{InvalidResponse, byCase, Answered, "The answer broke off, is malformed or has an impossible status, so it was not passed on.", "Repeat a reading call if retryable; after a change read the state."},
+	{Internal, never, Unknown, "A defect in the gateway, logged with the request id.", "Report it with the request id; do not repeat a call that changes things."},
 }
 
 // Codes returns every code, in the order of the documentation.
@@ -68,6 +69,17 @@ func (c Code) Meaning() string {
 	for _, p := range properties {
 		if p.code == c {
 			return p.meaning
+		}
+	}
+	return ""
+}
+
+// Advice returns what an agent should do, in one sentence for documentation, "" for an
+// unknown code.
+func (c Code) Advice() string {
+	for _, p := range properties {
+		if p.code == c {
+			return p.advice
 		}
 	}
 	return ""

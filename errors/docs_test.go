@@ -27,13 +27,13 @@ func TestTheDocumentedCodesAreTheCodes(t *testing.T) {
 		t.Fatalf("%s has no markers", path)
 	}
 	var table strings.Builder
-	table.WriteString("| code | retryable | meaning |\n| --- | --- | --- |\n")
+	table.WriteString("| code | retryable | meaning | what to do |\n| --- | --- | --- | --- |\n")
 	for _, code := range apierrors.Codes() {
 		retryable := "by case"
 		if yes, fixed := code.Retryable(); fixed {
 			retryable = map[bool]string{true: "yes", false: "no"}[yes]
 		}
-		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", code, retryable, code.Meaning())
+		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", code, retryable, code.Meaning(), code.Advice())
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(before+begin+table.String()+end+after), 0o600); err != nil {

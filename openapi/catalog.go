@@ -95,7 +95,7 @@ func (a *api) row(p printer, t *tool) {
 	p("Definition: %q,", appendJSON(nil, t.definition()))
 	p("InputSchema: %q,", appendJSON(nil, t.inputSchema))
 	p("Contract: %q,", appendJSON(nil, a.contract(t)))
-	p("Operation: transport.Operation{ID: %q, Method: %q, Path: %q,", t.goName, strings.ToUpper(t.method), t.sent())
+	p("Operation: transport.Operation{ID: %q, Method: %q, Path: %q,", t.name, strings.ToUpper(t.method), t.sent())
 	if headers := t.headers(); headers != nil {
 		p("Headers: %#v,", headers)
 	}

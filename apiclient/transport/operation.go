@@ -4,7 +4,7 @@ package transport
 // everything else about a request is refused or dropped. It is written by the
 // generator, shared by all calls and never changed.
 type Operation struct {
-	// ID is the operation's id, for the log.
+	// ID names the operation in the log: its tool's name.
 	ID string
 	// Method is the HTTP method (RFC 9110, section 9).
 	Method string

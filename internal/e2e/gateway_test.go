@@ -15,10 +15,12 @@ type settings struct {
 	token   string   // stdio: the gateway's; HTTP: the client's
 	project string   // the default project; "" for none
 	args    []string // further flags
+	// environment is what is set besides.
+	environment []string
 }
 
 func (s settings) env() []string {
-	env := []string{"VIAT_API_URL=" + s.api}
+	env := append([]string{"VIAT_API_URL=" + s.api}, s.environment...)
 	if s.project != "" {
 		env = append(env, "VIAT_PROJECT="+s.project)
 	}

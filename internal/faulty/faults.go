@@ -97,6 +97,40 @@ var (
 	}}
 )
 
+// Parrot repeats the request's Authorization header wherever a fault can: in text that is
+// called JSON, cut off within it, in a broken header, in a length that is wrong.
+func Parrot() []Fault {
+	credential := func(x *exchange) string { return x.request.Header.Get("Authorization") }
+	raw := func(name, format string) Fault {
+		return ends("repeats the credential in "+name, func(x *exchange) { x.write(strings.ReplaceAll(format, "%s", credential(x))) })
+	}
+	return []Fault{
+		raw("malformed JSON", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{\"a\":\"%s"),
+		raw("a truncated answer", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n{\"a\":\"%s"),
+		raw("a status line", "HTTP/1.1 %s OK\r\n\r\n"),
+		raw("a reason", "HTTP/1.1 404 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
+		raw("a header", "HTTP/1.1 503 X\r\nRetry-After: %s\r\nContent-Type: %s\r\nX: %s\r\nContent-Length: 2\r\nConnection: close\r\n\r\n%s"),
+		raw("a broken header", "HTTP/1.1 200 OK\r\n%s\r\n\r\n"),
+		raw("a length", "HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n"),
+		raw("garbage", "%s\r\n\r\n"),
+		raw("a chunk's length", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%s\r\n"),
+		raw("a page", "HTTP/1.1 502 X\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<html><title>%s</title>"),
+		ends("repeats half of the credential", func(x *exchange) {
+			c := credential(x)
+			x.write("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n{\"a\":\"" + c[:len(c)/2+len("Bearer ")])
+		}),
+	}
+}
+
+// All lists every fault that has no parameters.
+func All() []Fault {
+	return []Fault{
+		ResetBeforeRequest, CloseBeforeRequest, StallBeforeRequest, ResetAfterRequest, CloseAfterRequest, StallAfterRequest,
+		StallInHeader, StallInBody, Truncated, TruncatedChunk, ResetInBody, ShortLength, HugeLength, Garbage, BadGzip, Bomb,
+		HugeHeader, Events, Drip, Malformed, HTMLPage, NotFound, Trailers, EarlyHints,
+	}
+}
+
 // Status answers with a status and a body; headers are whole lines, such as
 // "Retry-After: 1".
 func Status(status int, mediaType, body string, headers ...string) Fault {
