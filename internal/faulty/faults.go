@@ -12,7 +12,9 @@ import (
 	"time"
 )
 
-// Fault is what becomes of one request.
+// Fault is what becomes of one request. A fault that ends the connection after an
+// answer that is whole says so in it (Connection: close); else the next request would
+// race with the end.
 type Fault struct {
 	Name string
 	// unread faults act before the request is read.
@@ -63,17 +65,17 @@ var (
 	TruncatedChunk = ends("truncated chunk", func(x *exchange) { x.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{\"a\"") })
 	ResetInBody    = ends("reset in the body", func(x *exchange) {
 		x.write("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"a\":")
-		time.Sleep(20 * time.Millisecond) // a reset takes with it what was not read yet
+		time.Sleep(150 * time.Millisecond) // a reset takes with it what was not read yet
 		x.reset()
 	})
 	// ShortLength announces less than it sends. What is announced is an answer of its own.
 	ShortLength = ends("length too small", func(x *exchange) {
-		x.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}and more")
+		x.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}and more")
 	})
 	HugeLength = ends("length too large to hold", func(x *exchange) { x.write("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{}") })
 	Garbage    = ends("garbage", func(x *exchange) { x.write("what?\r\n\r\n") })
 	BadGzip    = ends("bad gzip", func(x *exchange) {
-		x.write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnope")
+		x.write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\nConnection: close\r\n\r\nnope")
 	})
 	Bomb = ends("compression bomb", func(x *exchange) {
 		x.write(message("200 OK", "application/json", "Content-Encoding: gzip\r\n", bomb()))
@@ -148,12 +150,12 @@ func message(status, mediaType, headers, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %s\r\nContent-Type: %s\r\n%sContent-Length: %d\r\n\r\n%s", status, mediaType, headers, len(body), body)
 }
 
-// bomb is 64 MiB of spaces in some 64 KiB.
+// bomb is 8 MiB of spaces in some 8 KiB.
 var bomb = sync.OnceValue(func() string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	space := bytes.Repeat([]byte(" "), 1<<20)
-	for range 64 {
+	for range 8 {
 		_, _ = w.Write(space)
 	}
 	_ = w.Close()
