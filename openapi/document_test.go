@@ -199,8 +199,7 @@ actions:
 
 func TestReferencesToIdentifiersAndAnchors(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	for name, data := range map[string]string{
+	dir := folderOf(t, map[string]string{
 		"doc.yaml": minimal + `paths:
   /a:
     post:
@@ -220,11 +219,7 @@ components:
     Box: {$id: 'https://shop.example.com/box', items: {$ref: '#/$defs/item'}, contains: {$ref: '#/components/schemas/Size'}, maxItems: 2, type: array, $defs: {item: {$ref: size2}, s: {$id: size2, type: boolean}}}
 `,
 		"other.yaml": "limits: {$anchor: limit, type: integer, maximum: 7}\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	d, err := Load(filepath.Join(dir, "doc.yaml"), "")
 	if err != nil {
 		t.Fatal(err)
@@ -246,19 +241,14 @@ components:
 
 func TestFilesThatAreNoDocumentsMatterOnlyWhereTheyAreUsed(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	for name, data := range map[string]string{
+	dir := folderOf(t, map[string]string{
 		"doc.yaml": minimal + `paths:
   /a: {get: {operationId: a, parameters: [{name: q, in: query, examples: {e: {$ref: list.json}}}]}}
   /b: {get: {operationId: b, parameters: [{$ref: list.json}]}}
   /c: {get: {operationId: c, parameters: [{$ref: gone.yaml}]}}
 `,
 		"list.json": "[1]",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	d, err := Load(filepath.Join(dir, "doc.yaml"), "")
 	if err != nil {
 		t.Fatal(err)

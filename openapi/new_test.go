@@ -21,13 +21,10 @@ const shop = minimal + `paths:
 
 // Not parallel: oapi-codegen keeps global state.
 func TestNewWritesAModuleThatBuildsTestsAndRegenerates(t *testing.T) {
-	dir := t.TempDir()
+	dir := folderOf(t, map[string]string{
+		"shop.yaml": shop, "bodies.yaml": "Search:\n  content: {application/json: {schema: {type: object, properties: {text: {type: string}}}}}\n",
+	})
 	spec, out := filepath.Join(dir, "shop.yaml"), filepath.Join(dir, "gateway")
-	for name, data := range map[string]string{"shop.yaml": shop, "bodies.yaml": "Search:\n  content: {application/json: {schema: {type: object, properties: {text: {type: string}}}}}\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	runtime, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +73,7 @@ func TestNewWritesAModuleThatBuildsTestsAndRegenerates(t *testing.T) {
 func TestNewBearsAwkwardProjects(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b#c$d")
 	out := filepath.Join(dir, "gateway")
-	for name, data := range map[string]string{
+	writeFiles(t, dir, map[string]string{
 		"api.yaml": `openapi: 3.1.0
 info: {title: "Test\n//go:generate false\ndata", version: '1'}
 paths:
@@ -90,14 +87,7 @@ components:
 `,
 		"overlay.yaml":    "overlay: 1.0.0\ninfo: {title: o, version: '1'}\nactions:\n  - target: $.paths['/a'].get.parameters\n    update: {$ref: 'extra/more.yaml#/Q'}\n",
 		"extra/more.yaml": "Q: {name: q, in: query, schema: {type: boolean}}\n",
-	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	runtime, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,12 @@ func ask(t testing.TB, p *peer, change func(*http.Request)) (*http.Response, str
 	if change != nil {
 		change(req)
 	}
+	return p.exchange(t, req)
+}
+
+// exchange sends a request and reads the whole answer.
+func (p *peer) exchange(t testing.TB, req *http.Request) (*http.Response, string) {
+	t.Helper()
 	resp, err := p.http.Do(req)
 	if err != nil {
 		t.Fatal(err)

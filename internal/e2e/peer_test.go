@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -149,16 +148,8 @@ func (p *peer) post(t testing.TB, message, method, name string) (string, *http.R
 		t.Fatal(err)
 	}
 	req.Header = p.headers(method, name)
-	resp, err := p.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body), resp
+	resp, body := p.exchange(t, req)
+	return body, resp
 }
 
 func (p *peer) headers(method, name string) http.Header {

@@ -116,16 +116,8 @@ func (p *peer) get(t testing.TB, path string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := p.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
+	resp, body := p.exchange(t, req)
+	return resp.StatusCode, body
 }
 
 func TestAnOperationThatKeepsFailingIsShedAndNoOther(t *testing.T) {
