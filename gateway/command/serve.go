@@ -55,28 +55,30 @@ type httpFlags struct {
 	listen, tlsCert, tlsKey              *string
 	trustedProxy, allowHost, allowOrigin *[]string
 	rateLimit, globalRateLimit           *float64
-	maxRequestBytes                      *int64
+	maxRequestBytes, maxInFlightPerToken *int64
 	grace                                *time.Duration
 }
 
 func httpSettings(s *settings) *httpFlags {
 	return &httpFlags{
-		listen:          s.text("listen", "127.0.0.1:8080", "HOST:PORT", "Address to listen on."),
-		tlsCert:         s.text("tls-cert", "", "FILE", "Certificate chain in PEM; with --tls-key turns TLS on."),
-		tlsKey:          s.text("tls-key", "", "FILE", "Private key in PEM."),
-		trustedProxy:    s.list("trusted-proxy", "ADDRESS", "Address or CIDR prefix of a proxy that ends TLS; plain HTTP from beyond this machine is accepted from it alone."),
-		allowHost:       s.list("allow-host", "NAME", "Host that clients may address besides loopback, for example mcp.example.com."),
-		allowOrigin:     s.list("allow-origin", "ORIGIN", "Origin of web pages that may call besides loopback ones, for example https://app.example.com."),
-		rateLimit:       s.number("rate-limit", 20, rateLimitHelp),
-		globalRateLimit: s.number("global-rate-limit", 0, "Calls per second for all tokens together; 0 is no limit."),
-		maxRequestBytes: s.size("max-request-bytes", 4<<20, "Largest request body that is accepted."),
-		grace:           s.duration("grace", defaultGrace, graceHelp),
+		listen:              s.text("listen", "127.0.0.1:8080", "HOST:PORT", "Address to listen on."),
+		tlsCert:             s.text("tls-cert", "", "FILE", "Certificate chain in PEM; with --tls-key turns TLS on."),
+		tlsKey:              s.text("tls-key", "", "FILE", "Private key in PEM."),
+		trustedProxy:        s.list("trusted-proxy", "ADDRESS", "Address or CIDR prefix of a proxy that ends TLS; plain HTTP from beyond this machine is accepted from it alone."),
+		allowHost:           s.list("allow-host", "NAME", "Host that clients may address besides loopback, for example mcp.example.com."),
+		allowOrigin:         s.list("allow-origin", "ORIGIN", "Origin of web pages that may call besides loopback ones, for example https://app.example.com."),
+		rateLimit:           s.number("rate-limit", 20, rateLimitHelp),
+		globalRateLimit:     s.number("global-rate-limit", 0, "Calls per second for all tokens together; 0 is no limit."),
+		maxInFlightPerToken: s.count("max-in-flight-per-token", 64, "Calls to the API under way at most for each token, so that none keeps others waiting."),
+		maxRequestBytes:     s.size("max-request-bytes", 4<<20, "Largest request body that is accepted."),
+		grace:               s.duration("grace", defaultGrace, graceHelp),
 	}
 }
 
 // serve serves until the process is told to stop, then lets requests finish.
 func serve(p *process, s *settings) action {
 	up, http := upstreamSettings(s), httpSettings(s)
+	up.maxInFlightPerToken = http.maxInFlightPerToken
 	return func(ctx context.Context, _ []string) error { return http.run(ctx, p, s, up) }
 }
 

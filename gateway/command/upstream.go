@@ -24,7 +24,7 @@ type upstreamFlags struct {
 	firstByteTimeout    *time.Duration
 	maxResponseBytes    *int64
 	maxInFlight         *int64
-	maxInFlightPerToken *int64
+	maxInFlightPerToken *int64 // nil where there is one token
 	circuitCooldown     *time.Duration
 	ca, cert, key       *string
 	readOnly            *bool
@@ -34,21 +34,20 @@ type upstreamFlags struct {
 
 func upstreamSettings(s *settings) *upstreamFlags {
 	return &upstreamFlags{
-		apiURL:              s.text("api-url", "", "URL", "URL of the API, such as https://api.example.com."),
-		timeout:             s.duration("timeout", 30*time.Second, "Longest time a call may take, retries included."),
-		connectTimeout:      s.duration("connect-timeout", 5*time.Second, "Longest time to connect to the API, and again for the TLS handshake."),
-		firstByteTimeout:    s.duration("first-byte-timeout", 0, "Longest wait for an answer to begin; 0 leaves it to --timeout."),
-		maxResponseBytes:    s.size("max-response-bytes", 1<<20, "Largest answer that is passed on."),
-		maxInFlight:         s.count("max-in-flight", 256, "Calls to the API under way at most; more are refused with rate_limited."),
-		maxInFlightPerToken: s.count("max-in-flight-per-token", 64, "The same for each token, so that none keeps others waiting."),
-		circuitCooldown:     s.duration("circuit-cooldown", 5*time.Second, "How long calls are refused with circuit_open once what they go to keeps failing; 0 is never."),
-		ca:                  s.text("upstream-ca", "", "FILE", "Certificate authorities in PEM that the API is verified with instead of the system's."),
-		cert:                s.text("upstream-cert", "", "FILE", "Client certificate in PEM that the gateway shows the API; read again for each connection."),
-		key:                 s.text("upstream-key", "", "FILE", "Private key of the client certificate, in PEM."),
-		readOnly:            readOnlySetting(s),
-		insecure:            s.on("allow-insecure-upstream", "Allow http:// to a host that is not this machine; tokens then cross the network in clear."),
-		logLevel:            s.choice("log-level", "info", []string{"debug", "info", "warn", "error"}, "Lowest level to log; info is one line per call."),
-		logFormat:           s.choice("log-format", "text", []string{"text", "json"}, "Format of the log on standard error."),
+		apiURL:           s.text("api-url", "", "URL", "URL of the API, such as https://api.example.com."),
+		timeout:          s.duration("timeout", 30*time.Second, "Longest time a call may take, retries included."),
+		connectTimeout:   s.duration("connect-timeout", 5*time.Second, "Longest time to connect to the API, and again for the TLS handshake."),
+		firstByteTimeout: s.duration("first-byte-timeout", 0, "Longest wait for an answer to begin; 0 leaves it to --timeout."),
+		maxResponseBytes: s.size("max-response-bytes", 1<<20, "Largest answer that is passed on."),
+		maxInFlight:      s.count("max-in-flight", 256, "Calls to the API under way at most; more are refused with rate_limited."),
+		circuitCooldown:  s.duration("circuit-cooldown", 5*time.Second, "How long calls are refused with circuit_open once what they go to keeps failing; 0 is never."),
+		ca:               s.text("upstream-ca", "", "FILE", "Certificate authorities in PEM that the API is verified with instead of the system's."),
+		cert:             s.text("upstream-cert", "", "FILE", "Client certificate in PEM that the gateway shows the API; read again for each connection."),
+		key:              s.text("upstream-key", "", "FILE", "Private key of the client certificate, in PEM."),
+		readOnly:         readOnlySetting(s),
+		insecure:         s.on("allow-insecure-upstream", "Allow http:// to a host that is not this machine; tokens then cross the network in clear."),
+		logLevel:         s.choice("log-level", "info", []string{"debug", "info", "warn", "error"}, "Lowest level to log; info is one line per call."),
+		logFormat:        s.choice("log-format", "text", []string{"text", "json"}, "Format of the log on standard error."),
 	}
 }
 
@@ -94,7 +93,11 @@ func (f *upstreamFlags) open(p *process, s *settings, log *slog.Logger) (*gatewa
 	if *f.connectTimeout <= 0 {
 		return nil, nil, s.mustBe("connect-timeout", "greater than 0")
 	}
-	for name, n := range map[string]int64{"max-in-flight": *f.maxInFlight, "max-in-flight-per-token": *f.maxInFlightPerToken} {
+	perToken := *f.maxInFlight
+	if f.maxInFlightPerToken != nil {
+		perToken = *f.maxInFlightPerToken
+	}
+	for name, n := range map[string]int64{"max-in-flight": *f.maxInFlight, "max-in-flight-per-token": perToken} {
 		if n < 1 || n > 1_000_000 {
 			return nil, nil, s.mustBe(name, "from 1 to 1000000")
 		}
@@ -115,7 +118,7 @@ func (f *upstreamFlags) open(p *process, s *settings, log *slog.Logger) (*gatewa
 	up, err := transport.New(transport.Config{
 		BaseURL: base, UserAgent: p.catalog.Server.Name + "/" + version(),
 		Timeout: *f.timeout, DialTimeout: *f.connectTimeout, TLSHandshakeTimeout: *f.connectTimeout, ResponseHeaderTimeout: *f.firstByteTimeout,
-		MaxResponseBytes: *f.maxResponseBytes, MaxInFlight: int(*f.maxInFlight), MaxInFlightPerToken: int(*f.maxInFlightPerToken),
+		MaxResponseBytes: *f.maxResponseBytes, MaxInFlight: int(*f.maxInFlight), MaxInFlightPerToken: int(perToken),
 		CircuitCooldown: cooldown, TLS: trust, Logger: log,
 	})
 	if err != nil {
