@@ -55,6 +55,7 @@ func New(next func(n int) Fault) (*Server, error) {
 		URL: "http://" + listener.Addr().String(), listener: listener, next: next,
 		done: make(chan struct{}), open: map[net.Conn]bool{},
 	}
+	bomb() // made once, not while somebody waits for an answer
 	s.conns.Go(s.accept)
 	return s, nil
 }
