@@ -12,32 +12,47 @@ type auth struct {
 	kind   string // Bearer, Basic, Header, Query or Cookie, as the transport names them
 	name   string // of the header, query parameter or cookie
 	scopes []string
+	others []*auth // further ways, of other requirements
+	// optional is set where the operation can be asked without.
+	optional bool
 	// partial is set where the operation asks for further credentials at once, which
 	// are not sent.
 	partial bool
 }
 
-// authOf chooses among the alternatives of an operation the first that one
-// credential satisfies, else the first of whose schemes any can be served: a caller
-// has one credential. It is nil for an operation that asks for none.
+// authOf lists the ways to send an operation's credential: the alternatives that one
+// credential satisfies, in the document's order; if there are none, the first scheme
+// that can be served of one that asks for several. It is nil for an operation that
+// asks for none.
 func (a *api) authOf(op *operation) *auth {
-	var some *auth
+	var found, some *auth
+	optional := false
 	for _, r := range op.security {
+		optional = optional || len(r) == 0
 		for _, s := range r {
 			kind, name := schemeKind(a.schemes[s.scheme])
 			if kind == "" {
 				continue
 			}
-			found := &auth{kind: kind, name: name, scopes: slices.Clone(s.scopes), partial: len(r) > 1}
-			if !found.partial {
-				return found
-			}
-			if some == nil {
-				some = found
+			way := &auth{kind: kind, name: name, scopes: slices.Clone(s.scopes), partial: len(r) > 1}
+			switch {
+			case way.partial && some == nil:
+				some = way
+			case way.partial:
+			case found == nil:
+				found = way
+			case !slices.ContainsFunc(append(found.others, found), func(o *auth) bool { return o.kind == kind && o.name == name }):
+				found.others = append(found.others, way)
 			}
 		}
 	}
-	return some
+	if found == nil {
+		found = some
+	}
+	if found != nil {
+		found.optional = optional
+	}
+	return found
 }
 
 // schemeKind says how a security scheme's credential travels, "" if it cannot be

@@ -56,23 +56,11 @@ func (t *tool) addBody(s *schemas) error {
 		return fmt.Errorf("the request body has the media type %q", main.name)
 	}
 	t.body = &body{mediaTypes: []string{concrete(main.name)}}
-	t.alternatives(main)
-	var schema object
-	switch kind(main.name) {
-	case "text":
-		// A number or a boolean is text as well; what has members is text that
-		// somebody else has written.
-		if schema = s.top(main.schema); slices.ContainsFunc(typesOf(schema), structured) || len(typesOf(schema)) == 0 {
-			schema = object{{"type", "string"}}
-		}
-	case "binary":
-		// What the document describes as an object or a list is JSON, whatever its
-		// media type is called.
-		if schema = s.top(main.schema); isFile(main.schema) || !slices.ContainsFunc(typesOf(schema), structured) {
-			schema = object{{"type", "string"}, {"contentEncoding", "base64"}}
-		}
-	default:
-		schema = s.top(main.schema)
+	others := t.alternatives(main)
+	schema := s.body(main)
+	if others != nil {
+		t.anyBody(s, schema, main, others)
+		return nil
 	}
 	properties, _ := schema.get("properties")
 	props, _ := properties.(object)
@@ -131,21 +119,30 @@ func (t *tool) wholeBody(s *schemas, schema object, main mediaType) {
 		sendNull: s.declaresNull(schema), example: main.example})
 }
 
-// alternatives offers the further media types that carry the same schema.
-func (t *tool) alternatives(main mediaType) {
-	same := func(m mediaType) bool {
-		return m.schema == main.schema || m.schema != nil && main.schema != nil && string(appendJSON(nil, nodeJSON(m.schema))) == string(appendJSON(nil, nodeJSON(main.schema)))
+// alternatives offers the further media types that carry the same schema and are
+// written of the same arguments, and returns those that carry another one.
+func (t *tool) alternatives(main mediaType) (others []mediaType) {
+	spelled := func(n *yaml.Node) string {
+		if n == nil {
+			return ""
+		}
+		return string(appendJSON(nil, nodeJSON(n)))
 	}
 	holdsMembers := func(k string) bool { return k == "json" || k == "form" || k == "multipart" }
 	for _, m := range t.bodies {
 		name := concrete(m.name)
 		alike := kind(m.name) == kind(main.name) || holdsMembers(kind(m.name)) && holdsMembers(kind(main.name))
-		if alike && same(m) && !slices.Contains(t.body.mediaTypes, name) {
+		switch {
+		case slices.Contains(t.body.mediaTypes, name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }):
+		case spelled(m.schema) != spelled(main.schema):
+			others = append(others, m)
+			t.body.mediaTypes = append(t.body.mediaTypes, name)
+		case alike:
 			t.body.mediaTypes = append(t.body.mediaTypes, name)
 		}
 	}
 	if len(t.body.mediaTypes) < 2 {
-		return
+		return nil
 	}
 	values := make([]any, len(t.body.mediaTypes))
 	for i, name := range t.body.mediaTypes {
@@ -153,6 +150,50 @@ func (t *tool) alternatives(main mediaType) {
 	}
 	t.args = append(t.args, &argument{name: contentTypeArgument, key: contentTypeArgument, in: "contentType",
 		schema: object{{"type", "string"}, {"description", "How the body is written; " + t.body.mediaTypes[0] + " when left out."}, {"enum", values}}})
+	return others
+}
+
+// body is the schema of what is given for a body of a media type.
+func (s *schemas) body(m mediaType) object {
+	schema := s.top(m.schema)
+	structuredBody := slices.ContainsFunc(typesOf(schema), structured)
+	switch kind(m.name) {
+	case "text":
+		// A number or a boolean is text as well; what has members is text that
+		// somebody else has written.
+		if structuredBody || len(typesOf(schema)) == 0 {
+			return object{{"type", "string"}}
+		}
+	case "binary":
+		// What the document describes as an object or a list is JSON, whatever its
+		// media type is called.
+		if isFile(m.schema) || !structuredBody {
+			return object{{"type", "string"}, {"contentEncoding", "base64"}}
+		}
+	}
+	return schema
+}
+
+// anyBody makes the body one argument, of a schema for each media type.
+func (t *tool) anyBody(s *schemas, schema object, main mediaType, others []mediaType) {
+	described := func(m mediaType, schema object) object {
+		schema = slices.Clone(schema)
+		if k := kind(m.name); k == "form" || k == "multipart" {
+			properties, _ := schema.get("properties")
+			if props, ok := properties.(object); ok {
+				schema.set("properties", t.addParts(s, m, m, props))
+			}
+		}
+		about, _ := schema.get("description")
+		text, _ := about.(string)
+		schema.set("description", shortenText(strings.TrimSpace("With content_type "+concrete(m.name)+". "+text), maxText))
+		return ordered(schema)
+	}
+	alternatives := []any{described(main, schema)}
+	for _, m := range others {
+		alternatives = append(alternatives, described(m, s.body(m)))
+	}
+	t.wholeBody(s, object{{"anyOf", alternatives}}, main)
 }
 
 // concrete is a media type that can be sent for one that may be a range.

@@ -105,6 +105,16 @@ func (a *api) row(p printer, t *tool) {
 	case t.auth.kind != "Bearer":
 		p("Auth: transport.Auth{Kind: transport.Auth%s, Name: %q},", t.auth.kind, t.auth.name)
 	}
+	if t.auth != nil && t.auth.others != nil {
+		p("OtherAuth: []transport.Auth{")
+		for _, way := range t.auth.others {
+			p("{Kind: transport.Auth%s, Name: %q},", way.kind, way.name)
+		}
+		p("},")
+	}
+	if t.auth != nil && t.auth.optional {
+		p("AuthOptional: true,")
+	}
 	if slices.ContainsFunc(t.args, func(a *argument) bool { return a.in == "cookie" }) {
 		p("Cookies: true,")
 	}

@@ -175,7 +175,7 @@ func (arg *argument) projected() object {
 		{"name", arg.goName}, {"in", arg.in}, {"required", arg.in == "path" || arg.required}, {"explode", arg.param.explode},
 		{"schema", schema}, {"x-name", arg.key}, {"x-open", before}, {"x-close", after}, {"x-call", camel(arg.in) + when(arg.param.reserved && arg.in == "query", "Reserved")},
 	}
-	if arg.in == "path" || arg.in == "query" {
+	if arg.in != "cookie" {
 		o = append(o, member{"x-style", styles[arg.param.style]})
 	}
 	return o
@@ -209,11 +209,15 @@ func distinct(name string, taken map[string]bool) string {
 	return name
 }
 
-// printable drops what would end a comment's line.
+// printable makes what would end a comment's line a space, and drops what else cannot
+// stand in source.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
+		switch {
+		case unicode.IsPrint(r):
 			return r
+		case unicode.IsSpace(r):
+			return ' '
 		}
 		return -1
 	}, s)

@@ -21,6 +21,9 @@ func (s *schemas) discriminate(n *yaml.Node, branches []*yaml.Node, converted []
 				values = append(values, string(data(scalar(value))))
 			}
 		}
+		if name := ref[strings.LastIndexByte(ref, '/')+1:]; values == nil && property != "" && ref != "" {
+			values = []string{string(data(scalar(pointerUnescaper.Replace(unescapeFragment(name)))))} // the schema's own name
+		}
 		described := s.property(branch, property)
 		if ref == "" || len(values) == 0 || get(described, "enum") != nil || get(described, "const") != nil {
 			continue

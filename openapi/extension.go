@@ -152,7 +152,7 @@ func (x *rootExtension) fillIn(info *yaml.Node) {
 			x.Server.Name = "gateway"
 		}
 	}
-	x.Server.Title = shortenText(orElse(x.Server.Title, title), 80)
+	x.Server.Title = shortenText(printable(orElse(x.Server.Title, title)), 80)
 	x.Server.Instructions = orElse(x.Server.Instructions, shortenText(text(get(info, "description")), maxText))
 	x.EnvPrefix = orElse(x.EnvPrefix, strings.ToUpper(strings.ReplaceAll(x.Server.Name, "-", "_")))
 }
@@ -225,7 +225,8 @@ func isServerName(s string) bool {
 }
 
 func isHeaderName(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r != '-' && !isIdentifier("x"+string(r)) })
+	// RFC 9110, section 5.6.2, token
+	return !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune("!#$%&'*+-.^`|~", r) && !isIdentifier("x"+string(r)) })
 }
 
 func isIdentifier(s string) bool {

@@ -27,31 +27,59 @@ type Document struct {
 // Filter chooses operations. The zero value chooses all.
 type Filter struct {
 	// IncludeTags and IncludeOps, where given, are all that is chosen: operations
-	// with one of these tags, or one of these operation ids.
+	// with one of these tags, or named so: by operationId or the tool's name.
 	IncludeTags, IncludeOps []string
-	// ExcludeOps are operation ids that are not chosen in any case.
+	// ExcludeOps names operations that are not chosen in any case.
 	ExcludeOps []string
 }
 
-func (f *Filter) lets(op *operation) bool {
-	if slices.Contains(f.ExcludeOps, op.id) {
+func (f *Filter) zero() bool { return len(f.IncludeTags)+len(f.IncludeOps)+len(f.ExcludeOps) == 0 }
+
+// lets reports whether the operation n is chosen.
+func (f *Filter) lets(n *yaml.Node, method, path string) bool {
+	named := func(list []string) bool {
+		return slices.ContainsFunc(namesOf(n, method, path), func(name string) bool { return slices.Contains(list, name) })
+	}
+	if named(f.ExcludeOps) {
 		return false
 	}
 	if len(f.IncludeTags)+len(f.IncludeOps) == 0 {
 		return true
 	}
-	return slices.Contains(f.IncludeOps, op.id) || slices.ContainsFunc(op.tags, func(t string) bool { return slices.Contains(f.IncludeTags, t) })
+	return named(f.IncludeOps) || slices.ContainsFunc(strs(get(n, "tags")), func(t string) bool { return slices.Contains(f.IncludeTags, t) })
+}
+
+// namesOf are the names an operation can be chosen by.
+func namesOf(n *yaml.Node, method, path string) []string {
+	id := text(get(n, "operationId"))
+	names := []string{snake(orElse(id, method+"_"+path))}
+	for _, name := range []string{id, text(get(n, "x-mcp", "tool"))} {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // check refuses a name that no operation has: it is misspelt.
-func (f *Filter) check(ops []*operation) error {
-	for _, id := range slices.Concat(f.IncludeOps, f.ExcludeOps) {
-		if !slices.ContainsFunc(ops, func(op *operation) bool { return op.id == id }) {
-			return fmt.Errorf("no operation has the operationId %q", id)
+func (f *Filter) check(d *Document) error {
+	var names, tags []string
+	for path, item := range members(get(d.root, "paths")) {
+		resolved, err := d.pathItem(item)
+		if err != nil {
+			continue
+		}
+		for method, n := range members(resolved) {
+			names, tags = append(names, namesOf(n, method, path)...), append(tags, strs(get(n, "tags"))...)
+		}
+	}
+	for _, name := range slices.Concat(f.IncludeOps, f.ExcludeOps) {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("no operation has the operationId or the tool name %q", name)
 		}
 	}
 	for _, tag := range f.IncludeTags {
-		if !slices.ContainsFunc(ops, func(op *operation) bool { return slices.Contains(op.tags, tag) }) {
+		if !slices.Contains(tags, tag) {
 			return fmt.Errorf("no operation has the tag %q", tag)
 		}
 	}

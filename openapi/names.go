@@ -80,7 +80,7 @@ func lowerCamel(s string) string {
 // taken are the names that clientTemplate uses where path parameters are arguments.
 var taken = map[string]bool{
 	"body": true, "c": true, "contentType": true, "context": true, "ctx": true, "encode": true, "err": true,
-	"error": true, "http": true, "io": true, "nil": true, "params": true, "r": true, "req": true, "string": true,
+	"error": true, "false": true, "true": true, "http": true, "io": true, "nil": true, "params": true, "r": true, "req": true, "string": true,
 }
 
 // shorten cuts a name to the limit and marks the cut with a hash of the whole
@@ -98,8 +98,9 @@ func hash8(s string) string {
 }
 
 // unique gives each of the names back, those that occur more than once with a
-// separator and a hash of what tells them apart, whatever their order.
-func unique(names []string, separator string, identities []string) []string {
+// separator and a hash of what tells them apart, whatever their order, and cut so that
+// they keep to the limit.
+func unique(names []string, separator string, identities []string, limit int) []string {
 	count := map[string]int{}
 	for _, n := range names {
 		count[n]++
@@ -107,7 +108,8 @@ func unique(names []string, separator string, identities []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
 		if out[i] = n; count[n] > 1 {
-			out[i] = n + separator + hash8(identities[i])
+			suffix := separator + hash8(identities[i])
+			out[i] = strings.TrimRight(n[:min(len(n), limit-len(suffix))], "_") + suffix
 		}
 	}
 	return out

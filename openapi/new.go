@@ -195,10 +195,13 @@ func (p Project) overlay(a *api) ([]byte, error) {
 	var review []string
 	for _, t := range a.tools {
 		why := ""
-		switch verb, _, _ := strings.Cut(t.name, "_"); {
-		case t.method == "post" && slices.Contains([]string{"search", "list", "query", "get", "find", "read", "count"}, verb):
+		says := func(verbs ...string) bool {
+			return slices.ContainsFunc(words(orElse(t.id, "")+" "+t.path), func(word string) bool { return slices.Contains(verbs, strings.ToLower(word)) })
+		}
+		switch {
+		case t.method == "post" && says("search", "list", "query", "get", "find", "read", "count", "lookup", "check", "validate", "preview"):
 			why = "a POST that may only read: if so, {readOnly: true, destructive: false}"
-		case t.method == "get" && slices.Contains([]string{"delete", "create", "update", "start", "stop", "run", "reset"}, verb):
+		case t.method == "get" && says("delete", "remove", "create", "update", "start", "restart", "stop", "run", "reset", "send", "cancel", "enable", "disable", "trigger", "logout"):
 			why = "a GET that may change something: if so, {readOnly: false}"
 		default:
 			continue
@@ -223,8 +226,8 @@ func (p Project) render(a *api, spec string) ([]File, error) {
 		return nil, err
 	}
 	values := map[string]any{
-		"Name": name, "Title": a.root.Server.Title, "Module": p.Module, "Spec": spec, "Prefix": a.root.EnvPrefix,
-		"Tools": len(a.tools), "Runtime": makeQuoted(runtime), "Flags": p.flags(), "Basic": a.basic(),
+		"Name": name, "Title": strings.ReplaceAll(a.root.Server.Title, "<", "‹"), "Module": p.Module, "Spec": spec, "Prefix": a.root.EnvPrefix,
+		"Tools": len(a.tools), "Runtime": makeQuoted(runtime), "Flags": p.flags(), "Basic": a.basic(), "NoAuth": a.anonymous(),
 	}
 	var files []File
 	for from, to := range map[string]string{
@@ -253,9 +256,14 @@ func makeQuoted(word string) string {
 	return "'" + strings.ReplaceAll(quoted, "'", `'\''`) + "'"
 }
 
-// basic reports a gateway whose tools send a user and a password.
+// basic reports a gateway whose tools send a user and a password and no token.
 func (a *api) basic() bool {
-	return slices.ContainsFunc(a.tools, func(t *tool) bool { return t.auth != nil && t.auth.kind == "Basic" })
+	return !a.anonymous() && !slices.ContainsFunc(a.tools, func(t *tool) bool { return t.auth != nil && t.auth.kind != "Basic" })
+}
+
+// anonymous reports a gateway none of whose tools sends a credential.
+func (a *api) anonymous() bool {
+	return !slices.ContainsFunc(a.tools, func(t *tool) bool { return t.auth != nil })
 }
 
 // flags repeats the choice of operations for the Makefile.

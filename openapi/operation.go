@@ -76,7 +76,10 @@ type response struct {
 var methods = []string{"get", "head", "post", "put", "patch", "delete", "options"}
 
 // LeftOut is an operation that does not become a tool, and why.
-type LeftOut struct{ Operation, Reason string }
+type LeftOut struct {
+	Operation string `json:"operation"`
+	Reason    string `json:"reason"`
+}
 
 // operations lists the exposed operations in the document's order. One that
 // cannot be read is left out and stops nothing.
@@ -88,12 +91,19 @@ func (d *Document) operations() (ops []*operation, left []LeftOut, err error) {
 			err = errors.New("the path does not begin with a slash")
 		}
 		if err != nil {
-			left = append(left, LeftOut{path, err.Error()})
+			if d.filter.zero() {
+				left = append(left, LeftOut{path, err.Error()})
+			}
 			continue
 		}
 		for method, n := range members(resolved) {
-			left = append(left, unsupported(path, method, n)...)
+			if d.filter.zero() {
+				left = append(left, unsupported(path, method, n)...)
+			}
 			if !slices.Contains(methods, method) {
+				continue
+			}
+			if !d.filter.lets(n, method, path) {
 				continue
 			}
 			op, err := d.operation(path, method, resolved, n)
@@ -102,7 +112,11 @@ func (d *Document) operations() (ops []*operation, left []LeftOut, err error) {
 				return nil, nil, fmt.Errorf("%s %s (line %d): %w", strings.ToUpper(method), path, n.Line, err)
 			}
 			if err != nil {
-				left = append(left, LeftOut{strings.ToUpper(method) + " " + path, fmt.Sprintf("line %d: %v", n.Line, err)})
+				reason := err.Error()
+				if !strings.HasPrefix(reason, "line ") {
+					reason = fmt.Sprintf("line %d: %s", n.Line, reason)
+				}
+				left = append(left, LeftOut{strings.ToUpper(method) + " " + path, reason})
 				continue
 			}
 			if op.x.Expose == nil || *op.x.Expose {
@@ -142,13 +156,20 @@ func unsupported(path, method string, n *yaml.Node) (left []LeftOut) {
 
 func (d *Document) operation(path, method string, item, n *yaml.Node) (*operation, error) {
 	op := &operation{
-		id: text(get(n, "operationId")), method: method, path: path,
+		// {id?} marks a segment that some routers can do without; a tool names it.
+		id: text(get(n, "operationId")), method: method, path: strings.ReplaceAll(path, "?}", "}"),
 		summary: text(get(n, "summary")), description: text(get(n, "description")),
 		tags: strs(get(n, "tags")), deprecated: isTrue(get(n, "deprecated")),
 		ownServers: len(items(get(n, "servers")))+len(items(get(item, "servers"))) > 0,
 	}
 	if _, query, _ := strings.Cut(op.sent(), "?"); strings.Contains(query, "{") {
 		return nil, errors.New("the path's query names a parameter; only its segments can")
+	}
+	names := templateNames(op.sent())
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("the path has two places for {%s}", name)
+		}
 	}
 	err := extension(n, &op.x)
 	if err == nil {
@@ -307,14 +328,12 @@ func (o *operation) agreeWithPath() {
 	}
 }
 
-// templateNames lists the parameters of a path template in its order, each once.
+// templateNames lists the parameters of a path template in its order.
 func templateNames(path string) []string {
 	_, pieces := splitTemplate(path)
 	var out []string
 	for _, p := range pieces {
-		if !slices.Contains(out, p.name) {
-			out = append(out, p.name)
-		}
+		out = append(out, p.name)
 	}
 	return out
 }

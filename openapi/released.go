@@ -2,11 +2,15 @@ package openapi
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -15,15 +19,71 @@ import (
 const (
 	contractsDir = "contracts"
 	contractName = "mcp-tools.json"
-	// releasedMarker is the file, empty or not, that marks a folder below
-	// contracts as released.
+	// releasedMarker is the file that marks a folder below contracts as released. It
+	// is made empty, and Seal puts the contract's hash into it.
 	releasedMarker = "RELEASED"
+	sealPrefix     = "sha256:"
 )
+
+// Seal writes the hash of each released contract of the module in dir into its empty
+// marker, so that a later change by hand is found.
+func Seal(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	frozen, _, err := released(root.FS())
+	if err != nil {
+		return err
+	}
+	for folder := range frozen {
+		marker, err := fs.ReadFile(root.FS(), path.Join(folder, releasedMarker))
+		if err != nil || len(bytes.TrimSpace(marker)) > 0 {
+			continue
+		}
+		contract, err := fs.ReadFile(root.FS(), path.Join(folder, contractName))
+		if err != nil {
+			return err
+		}
+		if err := root.WriteFile(path.Join(folder, releasedMarker), []byte(seal(contract)+"\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func seal(contract []byte) string {
+	sum := sha256.Sum256(contract)
+	return sealPrefix + hex.EncodeToString(sum[:])
+}
+
+// sealed checks that a released contract is what its marker says; a marker without a
+// hash says nothing.
+func sealed(in fs.FS, folder string) error {
+	marker, err := fs.ReadFile(in, path.Join(folder, releasedMarker))
+	if err != nil {
+		return err
+	}
+	want := strings.TrimSpace(string(marker))
+	if !strings.HasPrefix(want, sealPrefix) {
+		return nil
+	}
+	contract, err := fs.ReadFile(in, path.Join(folder, contractName))
+	if err != nil {
+		return fmt.Errorf("%s is released and frozen: %w", folder, err)
+	}
+	if seal(contract) != want {
+		return fmt.Errorf("%s is released and frozen, but %s was changed; restore what was released, and raise x-mcp contract-version for a change", folder, contractName)
+	}
+	return nil
+}
 
 // CheckReleased fails when the generated files would change a contract that is
 // released, in the module in dir. A folder contracts/<version> with a file
 // RELEASED in it is released and from then on frozen:
 //
+//   - Its contract is the one whose hash stands in RELEASED, once it does.
 //   - No generated file in it may differ from what is there. Any change at all,
 //     be it a word, needs a version of its own.
 //   - That version must be higher than the highest released one.
@@ -44,6 +104,11 @@ func CheckReleased(dir string, files []File) error {
 	frozen, highest, err := released(root.FS())
 	if err != nil {
 		return err
+	}
+	for _, folder := range slices.Sorted(maps.Keys(frozen)) {
+		if err := sealed(root.FS(), folder); err != nil {
+			return err
+		}
 	}
 	for _, f := range files {
 		if frozen[path.Dir(f.Path)] {

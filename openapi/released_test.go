@@ -91,3 +91,27 @@ func TestReleasedStockContractPasses(t *testing.T) {
 		t.Errorf("the marker is part of the folder: %v %v", changes, err)
 	}
 }
+
+func TestAReleasedContractIsSealed(t *testing.T) {
+	t.Parallel()
+	dir := folderOf(t, map[string]string{"contracts/1.0.0/mcp-tools.json": "{}\n", "contracts/1.0.0/RELEASED": ""})
+	for range 2 { // the second time changes nothing
+		if err := Seal(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := CheckReleased(dir, nil); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(string) error{
+		"was changed":  func(file string) error { return os.WriteFile(file, []byte("{ }\n"), 0o600) },
+		"no such file": os.Remove,
+	} {
+		if err := change(filepath.Join(dir, "contracts", "1.0.0", "mcp-tools.json")); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckReleased(dir, nil); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -36,7 +36,8 @@ type Report struct {
 	OwnServers []string `json:"own_servers"`
 	// Dangling names tools whose schemas refer to what is not there; that part of them
 	// accepts anything.
-	Dangling []string `json:"dangling"`
+	Dangling    []string `json:"dangling"`
+	danglingRef string   // the first of those
 	// Portability are traits of schemas that some clients do not understand.
 	Portability []Finding `json:"portability"`
 }
@@ -80,6 +81,7 @@ func (d *Document) Report() (*Report, error) {
 		}
 		if t.dangling != nil {
 			r.Dangling = append(r.Dangling, t.name)
+			r.danglingRef = orElse(r.danglingRef, printable(t.dangling[0]))
 		}
 		if t.ownServers {
 			r.OwnServers = append(r.OwnServers, t.name)
@@ -145,7 +147,7 @@ func (r *Report) Print(w io.Writer) {
 		p("own servers    %s: their requests go to the one URL that is configured", counted(r.OwnServers))
 	}
 	if r.Dangling != nil {
-		p("broken $ref    %s: what it names is not there, so anything is accepted", counted(r.Dangling))
+		p("broken $ref    %s: one such as %s cannot be followed (only #/… and files beside the document are), so anything is accepted there", counted(r.Dangling), r.danglingRef)
 	}
 	for _, f := range r.Portability {
 		p("portability    %s: %s", f.Trait, counted(f.Tools))

@@ -49,6 +49,9 @@ func TestEveryStyleArrivesAsTheDocumentSays(t *testing.T) {
 		{"query", "pipeDelimited", "true", "array", list, "p=x%2C1&p=y%20z"},
 		{"query", "deepObject", "true", "object", object, "p%5Bk%5D=v%201&p%5Bn%5D=2.0"},
 		{"query", "deepObject", "true", "object", `{"a":{"b":[1,2]}}`, "p%5Ba%5D%5Bb%5D%5B%5D=1&p%5Ba%5D%5Bb%5D%5B%5D=2"},
+		{"header", "pipeDelimited", "false", "array", list, "x,1|y z"}, // Swagger 2.0: collectionFormat
+		{"header", "spaceDelimited", "false", "array", list, "x,1 y z"},
+		{"path", "pipeDelimited", "false", "array", list, "x%2C1%7Cy%20z"},
 		{"header", "simple", "false", "string", `"a b"`, "a b"},
 		{"header", "simple", "false", "array", list, "x,1,y z"},
 		{"header", "simple", "false", "object", object, "k,v 1,n,2.0"},

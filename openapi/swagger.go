@@ -31,6 +31,9 @@ func (d *Document) swaggerParameter(op *operation, n, p *yaml.Node) error {
 	}
 	switch in {
 	case "path", "header":
+		if style, explode := collectionFormat(p); style != "form" && !explode {
+			q.style = style
+		}
 	case "query":
 		q.style, q.explode = collectionFormat(p)
 	default:

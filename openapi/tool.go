@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -45,6 +47,11 @@ func (d *Document) api() (*api, error) {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
 	a.basePath = d.basePath()
+	for part := range strings.SplitSeq(a.basePath, "/") {
+		if part = unescapeFragment(part); part == "." || part == ".." || strings.ContainsFunc(part, unicode.IsControl) {
+			return nil, fmt.Errorf("%s: the path of the first server is %q, with a dot segment or a control character", d.name, a.basePath)
+		}
+	}
 	a.schemes = map[string]*yaml.Node{}
 	for _, at := range [][]string{{"components", "securitySchemes"}, {"securityDefinitions"}} {
 		for name, n := range members(get(d.root, at...)) {
@@ -58,13 +65,10 @@ func (d *Document) api() (*api, error) {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
 	a.left = left
-	if err := d.filter.check(ops); err != nil {
+	if err := d.filter.check(d); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
 	for _, op := range ops {
-		if !d.filter.lets(op) {
-			continue
-		}
 		t, err := a.tool(op)
 		if err != nil {
 			a.left = append(a.left, LeftOut{op.where(), err.Error()})
@@ -152,7 +156,7 @@ func (a *api) nameTools() error {
 			continue
 		}
 	}
-	names, goNames := unique(derived, "_", identities), unique(goNames, "X", identities)
+	names, goNames := unique(derived, "_", identities, maxToolName), unique(goNames, "X", identities, math.MaxInt)
 	seen := map[string]string{}
 	for i, t := range a.tools {
 		t.name, t.goName = names[i], goNames[i]

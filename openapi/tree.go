@@ -13,7 +13,7 @@ import (
 
 // maxDepth bounds how deep a document may nest: far above any real one, far
 // below what recursion over it can bear.
-const maxDepth = 200
+const maxDepth = 600
 
 // maxDocumentBytes bounds a document: the largest public one known is 12 MB.
 const maxDocumentBytes = 64 << 20

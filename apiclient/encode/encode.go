@@ -30,7 +30,7 @@ import (
 type Style uint8
 
 // The styles. Tabs is Swagger 2.0's collectionFormat tsv, which later versions
-// no longer have.
+// no longer have; Spaces, Pipes and Tabs outside of a query are too.
 const (
 	Simple Style = iota
 	Label
@@ -132,9 +132,9 @@ func (r *Request) QueryString(s string) {
 
 // Header sets a header parameter. Its value is written as it is: a header has no
 // escapes, and what it must not hold the transport refuses.
-func (r *Request) Header(name string, explode bool, v Value) {
+func (r *Request) Header(name string, style Style, explode bool, v Value) {
 	w := writer{keep: everything}
-	w.write(name, Simple, explode, v)
+	w.write(name, style, explode, v)
 	r.header.Set(name, string(w.b))
 }
 

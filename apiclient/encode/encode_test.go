@@ -92,7 +92,7 @@ func TestEveryPartGoesWhereItBelongs(t *testing.T) {
 	r.Query("p", Form, true, String("1+1=2"))
 	r.QueryReserved("r", Form, true, String("a/b?c#d&e=f+g%"))
 	r.Query("empty", Form, true, Object{})
-	r.Header("X-Ids", false, List{"1", "2"})
+	r.Header("X-Ids", Simple, false, List{"1", "2"})
 	r.Cookie("session", true, String(`a b;c,"d"`))
 	r.Cookie("ids", true, List{"1", "2"})
 	req := build(t, r)

@@ -19,9 +19,9 @@ var affixes = [...]affix{
 	Label:      {".", ".", ",", false},
 	Matrix:     {";", ";", ",", true},
 	Form:       {"", "&", ",", true},
-	Spaces:     {"", "&", "%20", true},
-	Pipes:      {"", "&", "%7C", true},
-	Tabs:       {"", "&", "%09", true},
+	Spaces:     {"", "&", " ", true},
+	Pipes:      {"", "&", "|", true},
+	Tabs:       {"", "&", "\t", true},
 	DeepObject: {"", "&", "&", true},
 }
 
@@ -47,7 +47,7 @@ func (w *writer) write(name string, style Style, explode bool, v Value) {
 
 // part writes a value, after the parameter's name where the style has it.
 func (w *writer) part(name string, a affix, style Style, value string) {
-	if a.named {
+	if a.named && (w.query || style == Matrix) {
 		w.text(name)
 		if style == Matrix && value == "" {
 			return // RFC 6570, section 3.2.7: ;name
@@ -74,7 +74,11 @@ func (w *writer) list(name string, a affix, style Style, explode bool, values []
 			w.b = append(w.b, a.between...)
 			w.part(name, a, style, v)
 		default:
-			w.b = append(w.b, a.joined...)
+			if style == Spaces || style == Pipes || style == Tabs {
+				w.text(a.joined) // none of them may stand in a URL
+			} else {
+				w.b = append(w.b, a.joined...)
+			}
 			w.text(v)
 		}
 	}

@@ -11,21 +11,30 @@ import (
 // Nothing else sets it, out's headers are never the caller's own object, and the
 // credential goes to the base URL's origin or nowhere.
 func (c *Call) authorize(out *http.Request) error {
-	if c.op.Auth.Kind == AuthNone {
+	if c.op.Auth.Kind == AuthNone || c.token.IsZero() && c.op.AuthOptional {
 		return nil
 	}
 	if c.token.IsZero() {
 		return apierrors.New(apierrors.Unauthorized, "there is no token to send")
 	}
-	if !c.up.sameOrigin(out.URL) {
+	secret := c.token.reveal()
+	auth, ok := c.op.authFor(secret)
+	switch {
+	case !ok && c.op.AuthOptional:
+		return nil
+	case !ok && secret.value == "":
+		return apierrors.New(apierrors.Unauthorized, "this operation takes a token, not a user and a password")
+	case !ok:
+		return apierrors.New(apierrors.Unauthorized, "this operation takes a user and a password, not a token")
+	case !c.up.sameOrigin(out.URL):
 		return defect("the token is bound to the base URL's origin")
 	}
-	secret, name := c.token.reveal(), c.op.Auth.Name
-	switch c.op.Auth.Kind {
+	name := auth.Name
+	switch auth.Kind {
 	case AuthBearer:
 		out.Header["Authorization"] = secret.header
 	case AuthBasic:
-		out.Header["Authorization"] = []string{"Basic " + secret.value}
+		out.Header["Authorization"] = []string{"Basic " + secret.basic}
 	case AuthHeader:
 		out.Header.Set(name, secret.value)
 	case AuthCookie:
@@ -43,4 +52,23 @@ func (c *Call) authorize(out *http.Request) error {
 		out.URL = &u
 	}
 	return nil
+}
+
+// authFor is the first way to send a credential that the caller has one for.
+func (op *Operation) authFor(s *secret) (Auth, bool) {
+	fits := func(a Auth) bool {
+		if a.Kind == AuthBasic {
+			return s.basic != ""
+		}
+		return s.value != ""
+	}
+	if fits(op.Auth) {
+		return op.Auth, true
+	}
+	for _, a := range op.OtherAuth {
+		if fits(a) {
+			return a, true
+		}
+	}
+	return Auth{}, false
 }

@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	apierrors "github.com/postern-mcp/postern/errors"
@@ -27,8 +29,15 @@ func TestTheCredentialStandsWhereTheOperationWantsIt(t *testing.T) {
 		{"cookie", Auth{AuthCookie, "session"}, func(r *http.Request) string { return r.Header.Get("Cookie") }, "session=" + marked},
 		{"none", Auth{Kind: AuthNone}, func(r *http.Request) string { return r.Header.Get("Authorization") + r.URL.RawQuery }, "a=1"},
 	} {
+		credential := newToken(t)
+		if c.auth.Kind == AuthBasic {
+			var err error
+			if credential, err = NewBasic(marked); err != nil {
+				t.Fatal(err)
+			}
+		}
 		op := &Operation{ID: "get", Method: "GET", Path: "/things", Auth: c.auth}
-		if _, err := do(t.Context(), t, up, op, "/things?a=1", ""); err != nil {
+		if err := ask(t, up, credential, op, "/things?a=1"); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
@@ -38,6 +47,81 @@ func TestTheCredentialStandsWhereTheOperationWantsIt(t *testing.T) {
 		}
 		if r.URL.Query().Get("a") != "1" {
 			t.Errorf("%s: the query was lost: %s", c.name, r.URL)
+		}
+	}
+}
+
+// ask sends one request with a credential.
+func ask(t *testing.T, up *Upstream, credential Token, op *Operation, path string) error {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), op.Method, up.BaseURL()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := up.NewCall(credential, op).Do(req)
+	if err == nil {
+		resp.Body.Close()
+	}
+	return err
+}
+
+// A credential is sent as what it is, in the first way that the operation has for it.
+func TestACredentialIsNeverSentAsAnother(t *testing.T) {
+	t.Parallel()
+	seen := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen <- r.Header.Get("Authorization") + r.Header.Get("X-Key")
+	}))
+	defer server.Close()
+	up := newUpstream(t, server.URL)
+	pair := base64.StdEncoding.EncodeToString([]byte("user:pass-word"))
+	token := newToken(t)
+	basic, err := NewBasic(pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := token.WithBasic(pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, userPass := Auth{AuthHeader, "X-Key"}, Auth{Kind: AuthBasic}
+	for name, c := range map[string]struct {
+		credential Token
+		op         Operation
+		want       string // "" is unauthorized
+	}{
+		"pair for bearer":        {basic, Operation{}, ""},
+		"token for basic":        {token, Operation{Auth: userPass}, ""},
+		"both for bearer":        {both, Operation{}, "Bearer " + marked},
+		"both for basic":         {both, Operation{Auth: userPass}, "Basic " + pair},
+		"token, basic or key":    {token, Operation{Auth: userPass, OtherAuth: []Auth{key}}, marked},
+		"pair, basic or key":     {basic, Operation{Auth: userPass, OtherAuth: []Auth{key}}, "Basic " + pair},
+		"pair, bearer or basic":  {basic, Operation{OtherAuth: []Auth{userPass}}, "Basic " + pair},
+		"both, the first counts": {both, Operation{Auth: key, OtherAuth: []Auth{userPass}}, marked},
+		"none, optional":         {Token{}, Operation{AuthOptional: true}, "-"},
+		"another, optional":      {basic, Operation{AuthOptional: true}, "-"},
+		"token, optional":        {token, Operation{AuthOptional: true}, "Bearer " + marked},
+		"none":                   {Token{}, Operation{}, ""},
+	} {
+		c.op.ID, c.op.Method, c.op.Path = "get", "GET", "/things"
+		err := ask(t, up, c.credential, &c.op, "/things")
+		if c.want == "" {
+			if apierrors.CodeOf(err) != apierrors.Unauthorized {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := <-seen; got != strings.Trim(c.want, "-") {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	for _, secret := range []string{marked, pair, "pass-word"} {
+		if got := string(both.Mask([]byte("x" + secret + "y"))); got != "x[redacted]y" {
+			t.Errorf("%s", got)
 		}
 	}
 }

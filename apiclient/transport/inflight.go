@@ -23,7 +23,7 @@ var tokenSeed = maphash.MakeSeed()
 // enter counts a call in; leave must follow unless it is refused.
 func (f *inFlight) enter(token Token) (key uint64, refusal *apierrors.Error) {
 	if !token.IsZero() {
-		key = maphash.String(tokenSeed, token.reveal().value)
+		key = maphash.Comparable(tokenSeed, [2]string{token.reveal().value, token.reveal().basic})
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

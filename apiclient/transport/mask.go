@@ -16,7 +16,7 @@ const (
 	probeLen = 32
 )
 
-// Mask replaces the token wherever b holds it, also when letters of it are
+// Mask replaces the token, and a password, wherever b holds it, also when letters of it are
 // spelled as escapes of JSON (RFC 8259, section 7), of URLs (RFC 3986, section
 // 2.1) or of JSON pointers (RFC 6901, section 3), or as escapes of escapes in JSON that is quoted inside JSON, by
 // [redacted]. Without the token it returns b itself, at the cost
@@ -25,8 +25,16 @@ func (t Token) Mask(b []byte) []byte {
 	if t.IsZero() {
 		return b
 	}
-	s := t.reveal()
-	if len(s.value) < minMasked || len(b) < len(s.value) {
+	secrets := t.reveal().masked
+	for i := range secrets {
+		b = secrets[i].in(b)
+	}
+	return b
+}
+
+// in masks one secret in b.
+func (s *masked) in(b []byte) []byte {
+	if len(b) < len(s.value) {
 		return b
 	}
 	for _, lead := range [...]byte{'\\', '%', '~'} {
@@ -46,10 +54,12 @@ func (t Token) MaskCut(b []byte) []byte {
 	if t.IsZero() {
 		return b
 	}
-	value := t.reveal().value
-	for n := min(len(value)-1, len(b)); n >= minCut; n-- {
-		if cut := len(b) - n; string(b[cut:]) == value[:n] {
-			return append(b[:cut:cut], redacted...)
+	for _, s := range t.reveal().masked {
+		for n := min(len(s.value)-1, len(b)); n >= minCut; n-- {
+			if cut := len(b) - n; string(b[cut:]) == s.value[:n] {
+				b = append(b[:cut:cut], redacted...)
+				break
+			}
 		}
 	}
 	return b
@@ -57,7 +67,7 @@ func (t Token) MaskCut(b []byte) []byte {
 
 // escapedIn reports whether b spells any letter of the token as an escape,
 // which ordinary answers do not.
-func (s *secret) escapedIn(b []byte, lead byte) bool {
+func (s *masked) escapedIn(b []byte, lead byte) bool {
 	for {
 		i := bytes.IndexByte(b, lead)
 		if i < 0 {
@@ -74,7 +84,7 @@ func (s *secret) escapedIn(b []byte, lead byte) bool {
 // maskSpelled masks the token in the unescaped form of b and follows each
 // match back to its spelling. The walk goes forward only, so a hostile text
 // costs no more than a long one.
-func (s *secret) maskSpelled(b []byte, lead byte) []byte {
+func (s *masked) maskSpelled(b []byte, lead byte) []byte {
 	value := []byte(s.value)
 	plain := make([]byte, 0, len(b))
 	for i := 0; i < len(b); {

@@ -1,5 +1,7 @@
 package transport
 
+import "slices"
+
 // Operation is what the transport must know of one operation of the document:
 // everything else about a request is refused or dropped. It is written by the
 // generator, shared by all calls and never changed.
@@ -14,8 +16,12 @@ type Operation struct {
 	// Headers are the header parameters the operation may send, in canonical
 	// form (http.CanonicalHeaderKey).
 	Headers []string
-	// Auth is how the caller's credential travels.
-	Auth Auth
+	// Auth is how the caller's credential travels; OtherAuth are further ways, of which
+	// the first is taken that the caller has a credential for.
+	Auth      Auth
+	OtherAuth []Auth
+	// AuthOptional operations are asked without a credential too, by who has none.
+	AuthOptional bool
 	// Cookies lets cookie parameters through.
 	Cookies bool
 	// Retry says whether a request may be sent again.
@@ -66,6 +72,24 @@ const (
 	// the operation is not idempotent, although its method is.
 	RetryUnsent
 )
+
+// TakesBasic reports whether some way to send a credential is a user and a password,
+// TakesToken whether some other is; neither for an operation that needs none.
+func (op *Operation) TakesBasic() bool {
+	return op.takes(func(k AuthKind) bool { return k == AuthBasic })
+}
+
+// TakesToken is the counterpart of TakesBasic.
+func (op *Operation) TakesToken() bool {
+	return op.takes(func(k AuthKind) bool { return k != AuthBasic && k != AuthNone })
+}
+
+func (op *Operation) takes(is func(AuthKind) bool) bool {
+	return is(op.Auth.Kind) || slices.ContainsFunc(op.OtherAuth, func(a Auth) bool { return is(a.Kind) })
+}
+
+// NeedsNone reports an operation that can be asked without a credential.
+func (op *Operation) NeedsNone() bool { return op.Auth.Kind == AuthNone || op.AuthOptional }
 
 // TellsRepeats reports whether a call that is repeated does no harm if it carries
 // the same idempotency key, because of the key or without it.

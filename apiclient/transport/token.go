@@ -3,10 +3,13 @@ package transport
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -15,7 +18,8 @@ const (
 	redacted = "[redacted]"
 )
 
-// Token is a caller's credential. It cannot print itself: every way of
+// Token is a caller's credential: a token, or a user and a password, or both, of which
+// each operation takes what it needs. It cannot print itself: every way of
 // formatting, logging or encoding one yields [redacted].
 //
 // The value sits behind a function because fmt does not call the methods of a
@@ -24,31 +28,79 @@ const (
 type Token struct{ reveal func() *secret }
 
 type secret struct {
-	header  []string // "Bearer …", ready to be a header value
+	header []string // "Bearer …", ready to be a header value; nil for none
+	value  string   // of the token, "" for none
+	basic  string   // user and password as HTTP Basic sends them (RFC 7617), "" for none
+	masked []masked // what must not be shown: the token, the pair, the password
+}
+
+// masked is a text that is looked for.
+type masked struct {
 	value   string
-	letters [256]bool // which bytes occur in value
+	letters [256]bool // which bytes occur in it
 }
 
 // NewToken accepts a bearer token as RFC 6750 (section 2.1) spells one, and
 // more generally any visible ASCII of at most 4096 bytes. It trims nothing,
 // and its errors never hold the value.
 func NewToken(s string) (Token, error) {
-	if s == "" {
-		return Token{}, errors.New("the token is empty")
-	}
-	if len(s) > maxToken {
-		return Token{}, fmt.Errorf("the token is longer than %d bytes", maxToken)
-	}
-	sec := &secret{}
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] >= 0x7f {
-			return Token{}, errors.New("the token holds a space, a line break or another character that is not visible ASCII")
-		}
-		sec.letters[s[i]] = true
+	if err := checkToken(s); err != nil {
+		return Token{}, err
 	}
 	bearer := "Bearer " + s
-	sec.header, sec.value = []string{bearer}, bearer[len("Bearer "):]
+	sec := &secret{header: []string{bearer}, value: bearer[len("Bearer "):]}
+	sec.mask(sec.value)
 	return Token{func() *secret { return sec }}, nil
+}
+
+// NewBasic accepts a user and a password in base64, as HTTP Basic sends them (RFC
+// 7617, section 2).
+func NewBasic(encoded string) (Token, error) { return Token{}.WithBasic(encoded) }
+
+// WithBasic is the token together with a user and a password in base64.
+func (t Token) WithBasic(encoded string) (Token, error) {
+	if err := checkToken(encoded); err != nil {
+		return Token{}, err
+	}
+	sec := &secret{basic: encoded}
+	if !t.IsZero() {
+		*sec = *t.reveal()
+		sec.basic, sec.masked = encoded, slices.Clone(sec.masked)
+	}
+	sec.mask(encoded)
+	if pair, err := base64.StdEncoding.DecodeString(encoded); err == nil {
+		if _, password, ok := strings.Cut(string(pair), ":"); ok {
+			sec.mask(password)
+		}
+	}
+	return Token{func() *secret { return sec }}, nil
+}
+
+func checkToken(s string) error {
+	if s == "" {
+		return errors.New("the token is empty")
+	}
+	if len(s) > maxToken {
+		return fmt.Errorf("the token is longer than %d bytes", maxToken)
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] >= 0x7f {
+			return errors.New("the token holds a space, a line break or another character that is not visible ASCII")
+		}
+	}
+	return nil
+}
+
+// mask adds a text to what must not be shown, unless it is too short to look for.
+func (s *secret) mask(value string) {
+	if len(value) < minMasked {
+		return
+	}
+	m := masked{value: value}
+	for i := range len(value) {
+		m.letters[value[i]] = true
+	}
+	s.masked = append(s.masked, m)
 }
 
 // IsZero reports whether there is no token.
@@ -68,7 +120,7 @@ func (t Token) Key() [32]byte {
 	key := processKey()
 	b := append(space[:0], key[:]...)
 	if !t.IsZero() {
-		b = append(b, t.reveal().value...)
+		b = append(append(append(b, t.reveal().value...), 0), t.reveal().basic...)
 	}
 	return sha256.Sum256(b)
 }

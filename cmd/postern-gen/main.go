@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -18,8 +19,8 @@ type source struct {
 	Spec       string   `required:"" type:"existingfile" placeholder:"FILE" help:"Swagger 2.0 or OpenAPI 3 document, YAML or JSON."`
 	Overlay    string   `type:"existingfile" placeholder:"FILE" help:"OpenAPI Overlay 1.0 applied to the document first."`
 	IncludeTag []string `placeholder:"TAG" help:"Only operations with this tag; may be repeated."`
-	IncludeOp  []string `placeholder:"ID" help:"Only, or also, the operation with this operationId; may be repeated."`
-	ExcludeOp  []string `placeholder:"ID" help:"Not the operation with this operationId; may be repeated."`
+	IncludeOp  []string `placeholder:"ID" help:"Only, or also, the operation with this operationId or tool name; may be repeated."`
+	ExcludeOp  []string `placeholder:"ID" help:"Not the operation with this operationId or tool name; may be repeated."`
 }
 
 func (s *source) filter() openapi.Filter {
@@ -69,7 +70,7 @@ func (g *generate) Run() error {
 		fmt.Printf("%-8s %s\n", map[string]string{"missing": "wrote", "stale": "rewrote", "orphaned": "removed"}[c.Kind], c.Path)
 	}
 	fmt.Printf("%d files, %d changed\n", len(files), len(changes))
-	return nil
+	return openapi.Seal(g.Out)
 }
 
 type check struct{ refresh }
@@ -153,7 +154,7 @@ func main() {
 		Generate generate `cmd:"" help:"Write the client, the catalogue, the contract and the tool pages."`
 		Check    check    `cmd:"" help:"List derived files that are missing, stale or orphaned; exit 1 if there are any."`
 		Report   report   `cmd:"" help:"Say what would become of a document: tools, what is left out and why, costs."`
-		Diff     diff     `cmd:"" help:"Compare two contracts; exit 1 when the change is breaking."`
+		Diff     diff     `cmd:"" help:"Compare two contracts; exit 1 when the change is breaking, 2 when they cannot be read."`
 	}
 	ctx := kong.Parse(&cli,
 		kong.Name("postern-gen"),
@@ -161,8 +162,12 @@ func main() {
 		kong.UsageOnError(),
 	)
 	if err := ctx.Run(); err != nil {
-		if !errors.Is(err, errSilent) {
-			fmt.Fprintln(os.Stderr, "postern-gen:", err)
+		if errors.Is(err, errSilent) {
+			os.Exit(1)
+		}
+		fmt.Fprintln(os.Stderr, "postern-gen:", err)
+		if strings.HasPrefix(ctx.Command(), "diff") {
+			os.Exit(2) // 1 says that the change is breaking
 		}
 		os.Exit(1)
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/postern-mcp/postern/apiclient/transport"
 	apierrors "github.com/postern-mcp/postern/errors"
 	"github.com/postern-mcp/postern/gateway"
 )
@@ -45,7 +44,7 @@ func call(p *process, s *settings) action {
 			return err
 		}
 		var caller gateway.Caller
-		if caller.Token, err = tokenSource(p.catalog, s, *tokenFile)(); err != nil && tool.Operation.Auth.Kind != transport.AuthNone {
+		if caller.Token, err = tokenSource(p.catalog, s, *tokenFile)(); err != nil && !tool.Operation.NeedsNone() {
 			return printResult(p.out, g.Refuse(ctx, tool, apierrors.New(apierrors.Unauthorized, err.Error())))
 		}
 		return printResult(p.out, g.Call(ctx, caller, tool, arguments))

@@ -18,8 +18,9 @@ const expirySoon = 7 * 24 * time.Hour
 
 // checkup is a table of findings.
 type checkup struct {
-	w      *tabwriter.Writer
-	failed bool
+	w        *tabwriter.Writer
+	failed   bool
+	basePath string // what the document adds to the API's URL
 }
 
 func (c *checkup) ok(what, finding string) { fmt.Fprintf(c.w, "ok\t%s\t%s\n", what, finding) }
@@ -59,10 +60,14 @@ func examine(ctx context.Context, p *process, s *settings, up *upstreamFlags, so
 	}
 	defer closeGateway()
 	t.ok("configuration", "the API is at "+g.BaseURL())
+	t.basePath = p.catalog.BasePath
 	token, err := source()
-	if err != nil {
+	switch needed := takes(p.catalog, func(op *transport.Operation) bool { return !op.NeedsNone() }); {
+	case err != nil && needed:
 		t.fail("token", "none to send", err.Error())
 		return
+	case err != nil:
+		t.ok("token", "none to send, and none is needed")
 	}
 	caller := gateway.Caller{Token: token}
 	identity := p.catalog.Identity
@@ -148,7 +153,7 @@ func examineFailure(t *checkup, e *apierrors.Error, prefix string) bool {
 	case e.Status == 403:
 		return true
 	case e.Status == 404:
-		t.fail("connection", "something answers, but not this API", "correct "+prefix+"_API_URL: host and path must be the API's")
+		t.fail("connection", "something answers, but not this API", "correct "+prefix+"_API_URL: the API's without "+orElse(t.basePath, "a path")+", which is added to it")
 	default:
 		t.fail("connection", e.Error(), orElse(e.Hint, "see the message"))
 	}

@@ -18,25 +18,36 @@ import (
 const maxTokenFile = 8 << 10
 
 // tokenSource returns the function that stdio and the command line get their
-// token from, by the precedence of every setting: a file named on the command
-// line, the variable, a file named elsewhere. A file is read again when it changes.
+// credential from. A token is, by the precedence of every setting, that of a file named
+// on the command line, of the variable, of a file named elsewhere; a file is read
+// again when it changes. A user and a password come from their variables.
 func tokenSource(c *gateway.CatalogV1, s *settings, file string) func() (transport.Token, error) {
-	value := os.Getenv(c.EnvPrefix + "_TOKEN")
-	if value == "" {
-		value = basicPair(c.EnvPrefix)
-	}
-	if file != "" && (value == "" || s.row("token-file").source == "flag") {
-		f := &tokenFile{path: file}
-		return f.token
-	}
-	if value == "" {
+	value, pair := os.Getenv(c.EnvPrefix+"_TOKEN"), basicPair(c.EnvPrefix)
+	token := func() (transport.Token, error) { return transport.NewToken(value) }
+	switch {
+	case file != "" && (value == "" || s.row("token-file").source == "flag"):
+		token = (&tokenFile{path: file}).token
+	case value == "" && pair == "":
 		return func() (transport.Token, error) { return transport.Token{}, errNoToken(c) }
+	case value == "":
+		token = func() (transport.Token, error) { return transport.Token{}, nil }
+	default:
+		made, err := token()
+		if err != nil {
+			err = fmt.Errorf("%s_TOKEN: %w", c.EnvPrefix, err)
+		}
+		token = func() (transport.Token, error) { return made, err }
 	}
-	token, err := transport.NewToken(value)
-	if err != nil {
-		err = fmt.Errorf("%s_TOKEN: %w", c.EnvPrefix, err)
+	if pair == "" {
+		return token
 	}
-	return func() (transport.Token, error) { return token, err }
+	return func() (transport.Token, error) {
+		t, err := token()
+		if err != nil {
+			return t, err
+		}
+		return t.WithBasic(pair)
+	}
 }
 
 // basicPair is the user and the password of the environment as HTTP Basic sends

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -187,11 +188,17 @@ func isLoopback(host string) bool {
 
 // errNoToken says where a token is looked for.
 func errNoToken(c *gateway.CatalogV1) error {
-	where := "set " + c.EnvPrefix + "_TOKEN to a personal access token, or " + c.EnvPrefix + "_TOKEN_FILE to a file that holds one"
-	for i := range c.Tools {
-		if c.Tools[i].Operation.Auth.Kind == transport.AuthBasic {
-			where = "set " + c.EnvPrefix + "_USERNAME and " + c.EnvPrefix + "_PASSWORD"
-		}
+	var ways []string
+	if takes(c, (*transport.Operation).TakesToken) {
+		ways = append(ways, "set "+c.EnvPrefix+"_TOKEN to a personal access token, or "+c.EnvPrefix+"_TOKEN_FILE to a file that holds one")
 	}
-	return errors.New("no token: " + where)
+	if takes(c, (*transport.Operation).TakesBasic) {
+		ways = append(ways, "set "+c.EnvPrefix+"_USERNAME and "+c.EnvPrefix+"_PASSWORD")
+	}
+	return errors.New("no token: " + strings.Join(ways, "; or "))
+}
+
+// takes reports whether some tool's operation is of a kind.
+func takes(c *gateway.CatalogV1, is func(*transport.Operation) bool) bool {
+	return slices.ContainsFunc(c.Tools, func(t gateway.ToolV1) bool { return is(&t.Operation) })
 }

@@ -112,13 +112,9 @@ func (s *Server) Handler(o HTTPOptions) *Handler {
 		calls:   calls,
 	}
 	for _, t := range s.gateway.Catalog().Tools {
-		switch t.Operation.Auth.Kind {
-		case transport.AuthNone:
-		case transport.AuthBasic:
-			guard.basic = true
-		default:
-			guard.bearer = true
-		}
+		guard.basic = guard.basic || t.Operation.TakesBasic()
+		guard.bearer = guard.bearer || t.Operation.TakesToken()
+		guard.open = guard.open || t.Operation.NeedsNone()
 	}
 	h.mux.Handle("/mcp", guard)
 	h.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writePlain(w, http.StatusOK, "ok") })
@@ -154,8 +150,9 @@ type guard struct {
 	log     *slog.Logger
 	calls   context.Context // ends when calls must
 	// bearer is set where a tool sends a token, basic where one sends a user and a
-	// password (RFC 7617). Without either nobody needs a credential.
-	bearer, basic bool
+	// password (RFC 7617), open where one needs neither: then who sends none is let in,
+	// and the others answer with an envelope.
+	bearer, basic, open bool
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -191,7 +188,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token, err := g.credential(r.Header)
-	if err != nil && (g.bearer || g.basic || !errors.Is(err, errNoCredential)) {
+	letIn := g.open && r.Header.Get("Authorization") == "" || !g.bearer && !g.basic && errors.Is(err, errNoCredential)
+	if err != nil && !letIn {
 		g.challenge(w, r, err)
 		return
 	}
@@ -288,8 +286,12 @@ func (g *guard) credential(h http.Header) (transport.Token, error) {
 	}
 	if len(values) == 1 {
 		scheme, value, _ := strings.Cut(values[0], " ")
-		if (g.bearer || !g.basic) && strings.EqualFold(scheme, "Bearer") || g.basic && strings.EqualFold(scheme, "Basic") {
-			return transport.NewToken(strings.TrimLeft(value, " "))
+		value = strings.TrimLeft(value, " ")
+		switch {
+		case (g.bearer || !g.basic) && strings.EqualFold(scheme, "Bearer"):
+			return transport.NewToken(value)
+		case g.basic && strings.EqualFold(scheme, "Basic"):
+			return transport.NewBasic(value)
 		}
 	}
 	if g.basic && !g.bearer {

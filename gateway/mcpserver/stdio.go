@@ -55,7 +55,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 			return gateway.Caller{}, refusal
 		}
 		token, err := o.Token()
-		if err != nil && tool.Operation.Auth.Kind != transport.AuthNone {
+		if err != nil && !tool.Operation.NeedsNone() {
 			return gateway.Caller{}, apierrors.New(apierrors.Unauthorized, err.Error())
 		}
 		return gateway.Caller{Token: token, Renewed: func() transport.Token {

@@ -25,7 +25,9 @@ func TestSmoke(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := exec.Command(bin, "tools", "--json").Output(); err != nil || !bytes.Equal(got, want) {
+	tools := exec.Command(bin, "tools", "--json")
+	tools.Env = []string{"HOME=" + t.TempDir()}
+	if got, err := tools.Output(); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("tools --json is not the contract: %v", err)
 	}
 	var contract struct{ Tools []tool }
@@ -71,7 +73,8 @@ const conversation = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"p
 func list(t *testing.T, bin string) []tool {
 	t.Helper()
 	cmd := exec.Command(bin, "stdio")
-	cmd.Env = append(os.Environ(), "ALERTMANAGER_API_URL=http://127.0.0.1:1", "ALERTMANAGER_TOKEN=smoke-test")
+	// Nothing of this user's settings: neither variables nor a configuration file.
+	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "ALERTMANAGER_API_URL=http://127.0.0.1:1", "ALERTMANAGER_TOKEN=smoke-test"}
 	cmd.Stdin = bytes.NewBufferString(conversation)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
