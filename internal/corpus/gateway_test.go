@@ -112,7 +112,7 @@ type answer struct {
 func (b *built) start(t *testing.T, api string) *client {
 	t.Helper()
 	cmd := exec.Command(b.bin, "stdio", "--log-level", "error")
-	cmd.Env = append(os.Environ(), b.prefix+"_API_URL="+api, b.prefix+"_TOKEN=token")
+	cmd.Env = append(os.Environ(), b.prefix+"_API_URL="+api, b.prefix+"_TOKEN=token", b.prefix+"_USERNAME=user", b.prefix+"_PASSWORD=password")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
