@@ -18,26 +18,28 @@ func mediaTypeOf(contentType string) (mediaType, charset string) {
 	return mediaType, params["charset"]
 }
 
-// toUTF8 converts a text from the charset that its Content-Type names. What is UTF-8
-// already stays, whatever it is called, and ok is false for what cannot be converted.
-func toUTF8(text []byte, charset string) (converted []byte, ok bool) {
-	if charset == "" || utf8.Valid(text) {
+// toUTF8 converts a text from the charset that its Content-Type names, and masks it
+// again, for it may have spelled the token in another alphabet. What is UTF-8 already
+// stays, whatever it is called, and ok is false for what cannot be converted.
+func toUTF8(text []byte, charset string, mask func([]byte) []byte) (converted []byte, ok bool) {
+	name := plainName(charset)
+	if name == "" || name == "utf8" {
 		return text, true
 	}
-	table, ok := charmaps()[plainName(charset)]
-	if !ok {
-		return text, false
+	table, known := charmaps()[name]
+	if !known || table == charmap.Windows1252 && utf8.Valid(text) {
+		return text, utf8.Valid(text)
 	}
 	converted, err := table.NewDecoder().Bytes(text)
-	return converted, err == nil
+	return mask(converted), err == nil
 }
 
-// charmaps are the charsets of one byte per character, by plain name. Those of the
-// web's (WHATWG Encoding, section 4.2) that mean another one are last.
+// charmaps are the charsets of one byte per character that extend ASCII, by plain name.
+// Those of the web's (WHATWG Encoding, section 4.2) that mean another one are last.
 var charmaps = sync.OnceValue(func() map[string]*charmap.Charmap {
 	tables := map[string]*charmap.Charmap{}
 	for _, e := range charmap.All {
-		if c, ok := e.(*charmap.Charmap); ok {
+		if c, ok := e.(*charmap.Charmap); ok && c.DecodeByte('A') == 'A' {
 			tables[plainName(c.String())] = c
 		}
 	}

@@ -1,10 +1,13 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -323,4 +326,148 @@ func TestNothingIsLostDoubledOrMadeUp(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An answer that came before its question is nobody's.
+func TestNobodyGetsAnAnswerThatCameBeforeTheQuestion(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []faulty.Fault{faulty.Unasked, faulty.NoContentUnasked} {
+		api := faultyAPI(t, faulty.Script(fault))
+		g := faultyGateway(t, api.URL, 10*time.Second)
+		var callers sync.WaitGroup
+		for i := range 16 {
+			callers.Go(func() {
+				token, err := transport.NewToken(fmt.Sprintf("caller-%02d", i))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for n := range 100 {
+					id := fmt.Sprintf("id-%d-%d", i, n)
+					r := call(t.Context(), t, g, gateway.Caller{Token: token}, "get", argumentsOf("get", id))
+					if r.Err == nil && fault.Name == faulty.NoContentUnasked.Name && string(r.Text) == `{"status":204}` {
+						continue
+					}
+					var got faulty.Echoed
+					if r.Err == nil && (json.Unmarshal(r.Text, &got) != nil || got.Target != "/v1/things/"+id || got.Caller != faulty.CallerOf("Bearer "+fmt.Sprintf("caller-%02d", i))) {
+						t.Errorf("%s: %s asked for %s and got %s", fault, token, id, r.Text)
+					}
+				}
+			})
+		}
+		callers.Wait()
+	}
+}
+
+// However many kept-alive connections turn out broken, a call is at most three requests.
+func TestBrokenConnectionsAreNotTriedOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	var broken atomic.Bool
+	var warm sync.WaitGroup
+	api := faultyAPI(t, func(int) faulty.Fault {
+		if broken.Load() {
+			return faulty.ResetAfterRequest
+		}
+		<-release // so that each of the first requests has a connection of its own
+		return faulty.Echo
+	})
+	g := faultyGateway(t, api.URL, 10*time.Second)
+	for range 30 {
+		warm.Go(func() { call(t.Context(), t, g, caller(t), "get", `{"id":"warm"}`) })
+	}
+	time.Sleep(200 * time.Millisecond)
+	close(release)
+	warm.Wait()
+	broken.Store(true)
+	for _, k := range kinds {
+		api.Forget()
+		most := 1
+		if k.repeatable {
+			most = 3
+		}
+		e := fails(t, call(t.Context(), t, g, caller(t), k.name, argumentsOf(k.name, "x")), apierrors.NetworkError)
+		if n := len(api.Received()); n > most || e.Attempts > most || e.Delivery != apierrors.Unknown {
+			t.Errorf("%s: %d received, %s", k.name, n, e.Envelope())
+		}
+	}
+}
+
+// renewing is a caller whose token is replaced once, when the API has refused it.
+func renewing(t *testing.T) gateway.Caller {
+	who := caller(t)
+	who.Renewed = func() transport.Token {
+		token, err := transport.NewToken("the-new-token")
+		if err != nil {
+			t.Error(err)
+		}
+		return token
+	}
+	return who
+}
+
+// With another token it is still one call: one key, one budget, one deadline, and
+// neither token is shown.
+func TestARenewedTokenIsStillOneCall(t *testing.T) {
+	t.Parallel()
+	refused := faulty.Status(401, "application/json", `{"detail":"revoked"}`)
+	for name, c := range map[string]struct {
+		tool     string
+		script   []faulty.Fault
+		received int
+		code     apierrors.Code
+		hint     string
+	}{
+		"write":                      {"post", []faulty.Fault{refused, faulty.Echo}, 2, "", ""},
+		"never":                      {"post_never", []faulty.Fault{refused, faulty.Echo}, 1, "http_4xx", ""},
+		"key":                        {"post_key", []faulty.Fault{faulty.ResetAfterRequest, refused, faulty.Echo}, 3, "", ""},
+		"budget":                     {"get", []faulty.Fault{faulty.Status(503, "", ""), faulty.Status(503, "", ""), refused, faulty.Echo}, 3, "http_4xx", ""},
+		"delete that may have been":  {"delete", []faulty.Fault{faulty.ResetAfterRequest, refused, faulty.NotFound}, 3, "http_4xx", "may have deleted it"},
+		"delete that was only asked": {"delete", []faulty.Fault{refused, faulty.NotFound}, 2, "http_4xx", ""},
+		"refused again":              {"get", []faulty.Fault{refused}, 2, "http_4xx", ""},
+		"write that then breaks":     {"post", []faulty.Fault{refused, faulty.ResetAfterRequest}, 2, "network_error", "read the state"},
+	} {
+		api := faultyAPI(t, faulty.Script(c.script...))
+		r := call(t.Context(), t, faultyGateway(t, api.URL, 10*time.Second), renewing(t), c.tool, argumentsOf(c.tool, "x"))
+		got := &apierrors.Error{}
+		if r.Err != nil {
+			got = r.Err
+		}
+		received := api.Received()
+		if len(received) != c.received || got.Code != c.code || r.Err != nil && got.Attempts != c.received || !strings.Contains(got.Hint, c.hint) || c.hint == "" && strings.Contains(got.Hint, "may have") {
+			t.Errorf("%s: %d received, %s", name, len(received), got.Envelope())
+		}
+		for _, r := range received {
+			if r.Header.Get("Idempotency-Key") != received[0].Header.Get("Idempotency-Key") {
+				t.Errorf("%s: another key", name)
+			}
+		}
+	}
+	said := faulty.Status(200, "application/json", `{"old":"`+marked+`","new":"the-new-token"}`)
+	r := call(t.Context(), t, faultyGateway(t, faultyAPI(t, faulty.Script(refused, said)).URL, 10*time.Second), renewing(t), "get", `{"id":"x"}`)
+	if r.Err != nil || string(r.Text) != `{"old":"[redacted]","new":"[redacted]"}` {
+		t.Errorf("%s %v", r.Text, r.Err)
+	}
+	g := faultyGateway(t, faultyAPI(t, faulty.Script(refused, faulty.StallAfterRequest)).URL, 300*time.Millisecond)
+	start := time.Now()
+	fails(t, call(t.Context(), t, g, renewing(t), "get", `{"id":"x"}`), apierrors.Timeout)
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// A call that is given up while it waits to be repeated says what the API last said.
+func TestACallGivenUpBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	api := faultyAPI(t, faulty.Script(faulty.Status(503, "application/json", `{}`, "Retry-After: 3")))
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	stopped, stop := context.WithCancel(t.Context())
+	defer time.AfterFunc(300*time.Millisecond, stop).Stop()
+	for _, ctx := range []context.Context{ctx, stopped} {
+		r := call(ctx, t, faultyGateway(t, api.URL, 10*time.Second), caller(t), "delete", `{"id":"x"}`)
+		if r.Err == nil || r.Err.Status != 503 || r.Err.Delivery != apierrors.Answered || strings.Contains(r.Err.Hint, "accepted") {
+			t.Errorf("%v %s", r.Err, r.Err.Envelope())
+		}
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
 	"runtime/debug"
 	"slices"
@@ -132,11 +131,17 @@ func (g *Gateway) OpenCircuits() []string {
 }
 
 // Call makes one call and logs it. It always returns a result, also when the
-// handler panics. ctx cancels the request to the API.
+// handler panics, of which Release must be called. ctx cancels the request to the API.
 func (g *Gateway) Call(ctx context.Context, caller Caller, tool *Tool, arguments []byte) *Result {
 	start := time.Now()
 	c := call{gateway: g, ctx: ctx, caller: caller, tool: tool, requestID: NewRequestID()}
-	return c.finish(c.run(arguments), time.Since(start))
+	release, refusal := g.upstream.Admit(caller.Token)
+	if refusal != nil {
+		return c.finish(failure(refusal), 0)
+	}
+	r := c.finish(c.run(arguments), time.Since(start))
+	r.release = release
+	return r
 }
 
 // Refuse is Call for a call that a way in refuses by itself, for want of a token
@@ -193,21 +198,9 @@ func (c *call) run(arguments []byte) (r *Result) {
 	if err != nil {
 		return failure(err)
 	}
-	r = c.send(args)
-	if r.Err != nil && r.Err.Status == http.StatusUnauthorized && c.caller.Renewed != nil {
-		// What was refused was not carried out, so any method may be repeated.
-		if renewed := c.caller.Renewed(); !renewed.IsZero() && renewed.Key() != c.caller.Token.Key() {
-			c.caller.Token = renewed
-			return c.send(args)
-		}
-	}
-	return r
-}
-
-// send makes the request through the generated client.
-func (c *call) send(args *Args) *Result {
 	c.upstream = c.gateway.upstream.NewCall(c.caller.Token, &c.tool.Operation)
 	c.upstream.UseIdempotencyKey(c.caller.IdempotencyKey)
+	c.upstream.RenewToken(c.caller.Renewed)
 	if _, err := c.tool.Invoke(c.ctx, Client{Server: c.gateway.server, Doer: c.upstream}, args); err != nil {
 		e, ok := errors.AsType[*apierrors.Error](err)
 		if !ok {
@@ -250,6 +243,9 @@ func (c *call) checkIdempotencyKey() *apierrors.Error {
 
 // mask is a text without the token, should it hold it.
 func (c *call) mask(s string) string {
+	if c.upstream != nil {
+		return string(c.upstream.Mask([]byte(s)))
+	}
 	return string(c.caller.Token.Mask([]byte(s)))
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +21,10 @@ import (
 	"github.com/postern-mcp/postern/gateway"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // as command.Main does: net/http writes there what an API sends unasked
+	goleak.VerifyTestMain(m)
+}
 
 const marked = "viat_pat_MARKED/secret+value="
 
@@ -151,6 +155,7 @@ func call(ctx context.Context, t testing.TB, g *gateway.Gateway, who gateway.Cal
 	if r == nil {
 		t.Fatal("no result")
 	}
+	defer r.Release()
 	text := string(r.AppendText(nil)) + string(r.Data)
 	if strings.Contains(text, "MARKED") {
 		t.Errorf("the token is in the result: %s", text)

@@ -22,6 +22,16 @@ type Result struct {
 	// Data and MIMEType are an answer that is neither JSON nor text.
 	Data     []byte
 	MIMEType string
+
+	release func()
+}
+
+// Release ends what the call takes of the bounds on calls under way; call it once the
+// result has been written, for until then it takes memory.
+func (r *Result) Release() {
+	if r.release != nil {
+		r.release()
+	}
 }
 
 // AppendText appends the text of the result's block, which is the envelope for
@@ -45,13 +55,13 @@ func failure(e *apierrors.Error) *Result { return &Result{Err: e} }
 
 // result turns an answer of any status into a result.
 func (c *call) result(a transport.Answer) *Result {
-	mask := c.caller.Token.Mask
+	mask := c.upstream.Mask
 	if a.Truncated {
-		mask = c.caller.Token.MaskCut
+		mask = c.upstream.MaskCut
 	}
 	body := bytes.TrimPrefix(mask(a.Body), byteOrderMark)
-	mediaType, charset := mediaTypeOf(string(c.caller.Token.Mask([]byte(a.Header.Get("Content-Type")))))
-	body, decoded := toUTF8(body, charset)
+	mediaType, charset := mediaTypeOf(c.mask(a.Header.Get("Content-Type")))
+	body, decoded := toUTF8(body, charset, mask)
 	tidied, isJSON := tidy(body, c.tool.Redact)
 	switch {
 	case isJSON:
@@ -97,10 +107,11 @@ const maxExcerpt = 200
 // excerpt is how an answer begins, to tell what came instead of what was expected;
 // nothing where something would have to be removed from it.
 func (c *call) excerpt(body []byte) string {
-	if body = bytes.TrimSpace(body); len(body) == 0 || len(c.tool.Redact) > 0 {
+	// What is no text cannot be searched for a token, which may be spelled in any way.
+	if body = bytes.TrimSpace(body); len(body) == 0 || len(c.tool.Redact) > 0 || !utf8.Valid(body) || bytes.IndexByte(body, 0) >= 0 {
 		return ""
 	}
-	return "; it begins with " + strconv.Quote(strings.ToValidUTF8(string(body[:min(len(body), maxExcerpt)]), "\ufffd"))
+	return "; it begins with " + strconv.Quote(strings.ToValidUTF8(string(body[:min(len(body), maxExcerpt)]), ""))
 }
 
 // byteOrderMark precedes the JSON of some servers; a reader may ignore it (RFC
@@ -143,9 +154,9 @@ func accepted(e *apierrors.Error) *apierrors.Error {
 // advise adds what the operation knows to an error of the transport's.
 func (c *call) advise(e *apierrors.Error) *apierrors.Error {
 	if c.upstream != nil && e.Code == apierrors.InvalidResponse {
-		e.Message += c.excerpt(c.caller.Token.MaskCut(c.upstream.Answer().Body))
+		e.Message += c.excerpt(c.upstream.MaskCut(c.upstream.Answer().Body))
 	}
-	if !c.tool.ReadOnly && e.Delivery == apierrors.Answered && (e.Status == 0 || e.Status/100 == 2) {
+	if !c.tool.ReadOnly && e.Delivery == apierrors.Answered && e.Status/100 == 2 {
 		return accepted(e)
 	}
 	if e.Hint == "" && e.Delivery == apierrors.Unknown && !c.tool.ReadOnly {

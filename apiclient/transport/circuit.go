@@ -11,29 +11,38 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/sony/gobreaker/v2"
 
 	apierrors "github.com/postern-mcp/postern/errors"
 )
 
-// A circuit opens once at least minFailures calls of the last window failed and
-// they were at least half of all. While half open it lets a few probes through.
 const (
-	circuitWindow = 10 * time.Second
-	circuitBucket = time.Second
-	minFailures   = 10
-	probes        = 3
+	// maxFailures in a row open a circuit.
+	maxFailures = 10
+	// probes are let through at a time while it is half open, and close it.
+	probes = 3
+	// maxCircuits bounds the table; what falls out of it is closed again.
+	maxCircuits = 10_000
 )
 
-// circuits shed calls to what keeps failing: one circuit for the API as a whole,
-// which opens when it cannot be reached, and one for each operation, so that one
-// that always fails, or a caller who insists on it, takes no other with it. A
-// circuit is made by the first failure; the healthy path costs two look-ups.
+// circuits shed calls to what keeps failing: one circuit for the API as a whole, which
+// opens when it cannot be reached, and one for each operation and token, so that an
+// operation that always fails takes no other with it, and a caller who insists on
+// failing nobody else. A circuit is made by a failure and dropped by a success.
 type circuits struct {
 	cooldown time.Duration // how long an open circuit refuses; 0 turns circuits off
 	log      *slog.Logger
 	api      atomic.Pointer[circuit]
-	ops      sync.Map // of *Operation to *circuit
+
+	count atomic.Int64 // of those in own, to pass over the lock on the healthy path
+	mu    sync.Mutex
+	own   *simplelru.LRU[circuitKey, *circuit]
+}
+
+type circuitKey struct {
+	op    *Operation
+	token uint64
 }
 
 type circuit struct {
@@ -50,14 +59,20 @@ var (
 	errSaysLittle = errors.New("says nothing about health")
 )
 
+func newCircuits(cooldown time.Duration, log *slog.Logger) circuits {
+	own, err := simplelru.NewLRU[circuitKey, *circuit](maxCircuits, nil)
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	return circuits{cooldown: cooldown, log: log, own: own}
+}
+
 func newCircuit(name string, cooldown time.Duration, log *slog.Logger) *circuit {
 	c := &circuit{name: name}
 	c.breaker = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
-		MaxRequests: probes, Interval: circuitWindow, BucketPeriod: circuitBucket, Timeout: cooldown,
-		ReadyToTrip: func(n gobreaker.Counts) bool {
-			return n.TotalFailures >= minFailures && 2*n.TotalFailures >= n.TotalFailures+n.TotalSuccesses
-		},
-		IsExcluded: func(err error) bool { return errors.Is(err, errSaysLittle) },
+		MaxRequests: probes, Timeout: cooldown,
+		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= maxFailures },
+		IsExcluded:  func(err error) bool { return errors.Is(err, errSaysLittle) },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			if to == gobreaker.StateOpen {
 				c.until.Store(time.Now().Add(cooldown).UnixNano())
@@ -72,44 +87,72 @@ func newCircuit(name string, cooldown time.Duration, log *slog.Logger) *circuit 
 	return c
 }
 
-// of returns the circuits that there are for an operation; nil is closed.
-func (cs *circuits) of(op *Operation) (api, own *circuit) {
-	if found, ok := cs.ops.Load(op); ok {
-		own = found.(*circuit)
+// of returns the circuits that there are for a call; nil is closed.
+func (cs *circuits) of(key circuitKey) (api, own *circuit) {
+	if cs.count.Load() > 0 {
+		cs.mu.Lock()
+		own, _ = cs.own.Get(key)
+		cs.mu.Unlock()
 	}
 	return cs.api.Load(), own
 }
 
 // admit returns what must be called with the verdict on the call, or why it is refused.
-func (cs *circuits) admit(op *Operation) (func(verdict), *apierrors.Error) {
-	api, own := cs.of(op)
+func (cs *circuits) admit(op *Operation, token Token) (func(verdict), *apierrors.Error) {
+	if cs.cooldown <= 0 {
+		return func(verdict) {}, nil
+	}
+	key := circuitKey{op, token.hash()}
+	api, own := cs.of(key)
 	apiDone, refusal := api.allow("the API could not be reached lately")
 	if refusal != nil {
 		return nil, refusal
 	}
-	opDone, refusal := own.allow("this operation of the API has been failing lately")
+	opDone, refusal := own.allow("calls of this operation have been failing lately")
 	if refusal != nil {
 		apiDone(errSaysLittle)
 		return nil, refusal
 	}
 	return func(v verdict) {
-		if api == nil && errors.Is(v.api, errFailed) && cs.cooldown > 0 {
+		if api == nil && errors.Is(v.api, errFailed) {
 			cs.api.CompareAndSwap(nil, newCircuit("", cs.cooldown, cs.log))
-			apiDone, _ = cs.api.Load().allow("")
-		}
-		if own == nil && errors.Is(v.op, errFailed) && cs.cooldown > 0 {
-			made, _ := cs.ops.LoadOrStore(op, newCircuit(op.ID, cs.cooldown, cs.log))
-			opDone, _ = made.(*circuit).allow("")
-		}
-		for _, d := range []struct {
-			done func(error)
-			err  error
-		}{{apiDone, v.api}, {opDone, v.op}} {
-			if d.done != nil {
-				d.done(d.err)
+			if done, refusal := cs.api.Load().allow(""); refusal == nil {
+				apiDone = done
 			}
 		}
+		if own == nil && errors.Is(v.op, errFailed) {
+			if done, refusal := cs.make(key).allow(""); refusal == nil {
+				opDone = done
+			}
+		}
+		apiDone(v.api)
+		opDone(v.op)
+		cs.drop(key, own, v)
 	}, nil
+}
+
+// make returns the circuit of a call that failed.
+func (cs *circuits) make(key circuitKey) *circuit {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c, ok := cs.own.Get(key)
+	if !ok {
+		c = newCircuit(key.op.ID, cs.cooldown, cs.log)
+		cs.own.Add(key, c)
+		cs.count.Store(int64(cs.own.Len()))
+	}
+	return c
+}
+
+// drop forgets a circuit that a success has left closed: it is as good as none.
+func (cs *circuits) drop(key circuitKey, own *circuit, v verdict) {
+	if own == nil || v.op != nil || own.breaker.State() != gobreaker.StateClosed {
+		return
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.own.Remove(key)
+	cs.count.Store(int64(cs.own.Len()))
 }
 
 // allow asks a circuit; what it returns is called with the call's outcome.
@@ -121,14 +164,17 @@ func (c *circuit) allow(why string) (func(error), *apierrors.Error) {
 	if err == nil {
 		return done, nil
 	}
-	e := apierrors.New(apierrors.CircuitOpen, why+", so calls are refused for a moment")
+	e := apierrors.New(apierrors.CircuitOpen, why+", so they are refused for a moment")
 	e.RetryAfterSeconds = max(1, int(math.Ceil(time.Until(time.Unix(0, c.until.Load())).Seconds())))
 	return nil, e
 }
 
-// open reports whether a call of the operation would be refused now.
-func (cs *circuits) open(op *Operation) bool {
-	api, own := cs.of(op)
+// open reports whether a call would be refused now.
+func (cs *circuits) open(op *Operation, token Token) bool {
+	if cs.cooldown <= 0 {
+		return false
+	}
+	api, own := cs.of(circuitKey{op, token.hash()})
 	return slices.ContainsFunc([]*circuit{api, own}, func(c *circuit) bool { return c != nil && c.breaker.State() == gobreaker.StateOpen })
 }
 
@@ -160,7 +206,7 @@ func judge(status int, err *apierrors.Error, callerGone bool) verdict {
 }
 
 // OpenCircuits lists what calls are refused to for now: "" for the API as a whole,
-// else ids of operations, sorted.
+// else operations, each once however many tokens that concerns, sorted.
 func (u *Upstream) OpenCircuits() []string {
 	var names []string
 	add := func(c *circuit) {
@@ -169,7 +215,11 @@ func (u *Upstream) OpenCircuits() []string {
 		}
 	}
 	add(u.circuits.api.Load())
-	u.circuits.ops.Range(func(_, c any) bool { add(c.(*circuit)); return true })
+	u.circuits.mu.Lock()
+	for _, c := range u.circuits.own.Values() {
+		add(c)
+	}
+	u.circuits.mu.Unlock()
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }

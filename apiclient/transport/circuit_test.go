@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -72,7 +71,7 @@ func newHealth(t *testing.T) *health {
 
 var post = &Operation{ID: "post", Method: "POST", Path: "/things/{id}"}
 
-func TestACircuitOpensByShareAndClosesByProbes(t *testing.T) {
+func TestACircuitOpensAfterFailuresInARowAndClosesByProbes(t *testing.T) {
 	t.Parallel()
 	api := newHealth(t)
 	up := newUpstream(t, api.URL, func(c *Config) { c.CircuitCooldown = 200 * time.Millisecond })
@@ -82,22 +81,24 @@ func TestACircuitOpensByShareAndClosesByProbes(t *testing.T) {
 		}
 		return ""
 	}
-	// Ten failures of more than twenty are not enough. What succeeded before the first
-	// failure does not count: then there was no circuit.
-	api.down.Store(true)
-	code()
-	api.down.Store(false)
-	for range 12 {
-		code()
+	for range 5 { // a success in between makes it no row
+		api.down.Store(true)
+		for range maxFailures - 1 {
+			code()
+		}
+		api.down.Store(false)
+		if got := code(); got != "" || up.circuits.count.Load() != 0 {
+			t.Fatalf("%q, %d circuits are kept", got, up.circuits.count.Load())
+		}
 	}
 	api.down.Store(true)
-	for i := range 11 {
+	for i := range maxFailures {
 		if got := code(); got != "" {
 			t.Fatalf("call %d: %s", i, got)
 		}
 	}
 	if got := code(); got != apierrors.CircuitOpen {
-		t.Fatalf("12 of 24 failed: %q", got)
+		t.Fatalf("after %d failures: %q", maxFailures, got)
 	}
 	received := api.received.Load()
 	for range 50 {
@@ -105,6 +106,14 @@ func TestACircuitOpensByShareAndClosesByProbes(t *testing.T) {
 	}
 	if api.received.Load() != received {
 		t.Error("an open circuit let calls through")
+	}
+	// Another caller's calls are another matter.
+	other, err := NewToken("another-token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(t, up, other, post, "/things/1"); err != nil {
+		t.Errorf("another caller: %v", err)
 	}
 	// Still down after the cooldown: one probe opens it again.
 	time.Sleep(250 * time.Millisecond)
@@ -142,7 +151,7 @@ func TestProbesAreFew(t *testing.T) {
 	}))
 	defer server.Close()
 	up := newUpstream(t, server.URL, func(c *Config) { c.CircuitCooldown = 100 * time.Millisecond })
-	for range minFailures {
+	for range maxFailures {
 		do(t.Context(), t, up, post, "/things/1", "")
 	}
 	stalling.Store(true)
@@ -169,7 +178,7 @@ func TestCallersWhoGiveUpOpenNoCircuit(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
 	up := newUpstream(t, server.URL)
-	for range 3 * minFailures {
+	for range 3 * maxFailures {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		if _, e := do(ctx, t, up, getThing, "/things/1", ""); e == nil || e.Code != apierrors.Timeout {
 			t.Fatalf("%+v", e)
@@ -186,35 +195,39 @@ func TestCircuitsCanBeTurnedOff(t *testing.T) {
 	api := newHealth(t)
 	api.down.Store(true)
 	up := newUpstream(t, api.URL, func(c *Config) { c.CircuitCooldown = -1 })
-	for range 3 * minFailures {
+	for range 3 * maxFailures {
 		if _, e := do(t.Context(), t, up, post, "/things/1", ""); e != nil {
 			t.Fatal(e)
 		}
 	}
 }
 
-// However calls end, what is under way is counted down again.
-func TestWhatIsUnderWayIsCountedDown(t *testing.T) {
+func TestWhatIsUnderWayIsBoundedAndCountedDown(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(time.Millisecond)
-		if r.URL.Path == "/v1/things/0" {
-			panic(http.ErrAbortHandler)
-		}
-	}))
-	defer server.Close()
-	up := newUpstream(t, server.URL, func(c *Config) { c.MaxInFlight, c.MaxInFlightPerToken = 4, 4 })
-	var calls sync.WaitGroup
-	var shed atomic.Int32
-	for i := range 200 {
-		calls.Go(func() {
-			if _, e := do(t.Context(), t, up, getThing, fmt.Sprintf("/things/%d", i%3), ""); e != nil && e.Code == apierrors.RateLimited {
-				shed.Add(1)
-			}
-		})
+	up := newUpstream(t, "http://127.0.0.1:1", func(c *Config) { c.MaxInFlight, c.MaxInFlightPerToken = 3, 2 })
+	other, err := NewToken("another-token")
+	if err != nil {
+		t.Fatal(err)
 	}
-	calls.Wait()
-	if up.inFlight.all != 0 || len(up.inFlight.byToken) != 0 || shed.Load() == 0 {
-		t.Errorf("%d under way, %v, %d were refused", up.inFlight.all, up.inFlight.byToken, shed.Load())
+	admit := func(token Token, want bool) func() {
+		t.Helper()
+		release, refusal := up.Admit(token)
+		if (refusal == nil) != want || refusal != nil && (refusal.Code != apierrors.RateLimited || refusal.RetryAfterSeconds != 1) {
+			t.Errorf("%v", refusal)
+		}
+		return release
+	}
+	mine := newToken(t)
+	first, second := admit(mine, true), admit(mine, true)
+	admit(mine, false)
+	third := admit(other, true)
+	admit(other, false)
+	first()
+	first() // a second time means nothing
+	admit(mine, true)()
+	second()
+	third()
+	if up.inFlight.all != 0 || len(up.inFlight.byToken) != 0 {
+		t.Errorf("%d under way, %v", up.inFlight.all, up.inFlight.byToken)
 	}
 }

@@ -22,7 +22,7 @@
 //	retry.go           go-retryablehttp with our own policy ◄─┐
 //	──┼───────────────────────────────────────────────────────┤
 //	  │ limits.go      the whole body, up to the limit        │
-//	  │ trace.go       how far the attempt got                │
+//	  │ trace.go       how far the attempt got (conn.go)      │
 //	  ▼                                                       │
 //	http.Transport     one pool for all callers ──────────────┘
 //

@@ -26,6 +26,9 @@ func (c *Call) failure(ctx, caller context.Context, err error) *apierrors.Error 
 		e.Status = broken.status // tells a writer that it succeeded
 		c.answer.Body, c.answer.Truncated = broken.data, true
 	}
+	if e.Status == 0 && c.trace.answered {
+		e.Status = c.status // of the answer after which the wait was given up
+	}
 	if e.Unwrap() == nil && !errors.Is(err, e) {
 		e.WithCause(err)
 	}

@@ -8,6 +8,17 @@ import (
 	apierrors "github.com/postern-mcp/postern/errors"
 )
 
+// Admit counts a call in that is about to be made and has not been answered before
+// release is called: by the caller's token, and in all. It refuses with rate_limited
+// what exceeds a bound.
+func (u *Upstream) Admit(token Token) (release func(), refusal *apierrors.Error) {
+	key, refusal := u.inFlight.enter(token)
+	if refusal != nil {
+		return nil, refusal
+	}
+	return sync.OnceFunc(func() { u.inFlight.leave(key) }), nil
+}
+
 // inFlight bounds the calls under way, in all and for each token, so that what the
 // API is slow to answer neither piles up nor keeps others from being answered.
 type inFlight struct {
@@ -20,11 +31,17 @@ type inFlight struct {
 
 var tokenSeed = maphash.MakeSeed()
 
+// hash tells tokens apart within this process; 0 is none.
+func (t Token) hash() uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return maphash.Comparable(tokenSeed, [2]string{t.reveal().value, t.reveal().basic})
+}
+
 // enter counts a call in; leave must follow unless it is refused.
 func (f *inFlight) enter(token Token) (key uint64, refusal *apierrors.Error) {
-	if !token.IsZero() {
-		key = maphash.Comparable(tokenSeed, [2]string{token.reveal().value, token.reveal().basic})
-	}
+	key = token.hash()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {

@@ -25,7 +25,7 @@ const maxWait = 2 * time.Second
 // policy can then depend on the operation and on where the attempt failed, and
 // its habit of closing idle connections reaches nobody else's.
 func (c *Call) send(out *http.Request) (*http.Response, error) {
-	c.trace.next, c.trace.last = c.up.wire, c.up.conf.MaxAttempts-1
+	c.trace.next = c.up.wire
 	c.limits = limits{next: &c.trace, max: c.up.conf.MaxResponseBytes}
 	c.http = http.Client{Transport: &c.limits, CheckRedirect: neverFollow}
 	c.client.HTTPClient = &c.http
@@ -41,8 +41,11 @@ func (c *Call) send(out *http.Request) (*http.Response, error) {
 // again is the retry policy. It also decides how long to wait: an answer whose
 // Retry-After does not fit is better returned now than waited for in vain.
 func (c *Call) again(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if c.status = 0; resp != nil {
+		c.status = resp.StatusCode
+	}
 	may := c.repeat || c.unsent && !c.trace.sent
-	if !may || c.trace.attempts >= c.up.conf.MaxAttempts || ctx.Err() != nil || !transient(resp, err, c.trace.connected) || c.up.circuits.open(c.op) {
+	if !may || c.trace.attempts >= c.up.conf.MaxAttempts || ctx.Err() != nil || !transient(resp, err, c.trace.connected) || c.up.circuits.open(c.op, c.token) {
 		return false, nil //nolint:nilerr // the library would put its own error in place of the answer's
 	}
 	wait := rand.N(min(c.up.conf.RetryWait<<(c.trace.attempts-1), maxWait))
@@ -57,6 +60,7 @@ func (c *Call) again(ctx context.Context, resp *http.Response, err error) (bool,
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
 		return false, nil
 	}
+	c.unclear = c.unclear || resp == nil && c.trace.sent || c.status/100 == 5
 	c.wait = wait
 	c.logRetry(ctx, resp)
 	return true, nil

@@ -101,7 +101,7 @@ func New(conf Config) (*Upstream, error) {
 
 		userAgent: []string{conf.UserAgent},
 		inFlight:  inFlight{max: conf.MaxInFlight, perToken: conf.MaxInFlightPerToken, byToken: map[uint64]int{}},
-		circuits:  circuits{cooldown: max(0, conf.CircuitCooldown), log: conf.Logger},
+		circuits:  newCircuits(conf.CircuitCooldown, conf.Logger),
 	}, nil
 }
 
@@ -146,12 +146,16 @@ func newPool(conf Config) *http.Transport {
 		tlsConfig = conf.TLS.Clone()
 	}
 	tlsConfig.MinVersion = max(tlsConfig.MinVersion, tls.VersionTLS12)
+	// HTTP/2 repeats requests that the peer says it has not handled, and others whose
+	// stream it reset, as often as it likes and without a way to object.
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            dialer.DialContext,
+		DialContext:            dialing(dialer),
 		TLSClientConfig:        tlsConfig,
 		TLSHandshakeTimeout:    conf.TLSHandshakeTimeout,
-		ForceAttemptHTTP2:      true,
+		Protocols:              protocols,
 		MaxIdleConns:           256,
 		MaxIdleConnsPerHost:    128, // there is one host; two, the default, means dialling under load
 		IdleConnTimeout:        90 * time.Second,

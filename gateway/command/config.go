@@ -191,7 +191,11 @@ func config(p *process, s *settings) action {
 // shown is a setting's value without the password that a URL may hold.
 func shown(r *setting) string {
 	value := r.flag.Value.String()
-	if u, err := url.Parse(value); err == nil && u.User != nil {
+	u, err := url.Parse(value)
+	switch {
+	case err != nil && strings.Contains(value, "@"):
+		return "(not a URL; it may hold a password)"
+	case err == nil && u.User != nil:
 		return u.Redacted()
 	}
 	return value

@@ -33,6 +33,9 @@ func stdio(p *process, s *settings) action {
 		if err := s.checkRate("rate-limit", *rateLimit); err != nil {
 			return err
 		}
+		if *grace < 0 {
+			return s.mustBe("grace", "0 or more")
+		}
 		log := up.logger(p.err)
 		g, closeGateway, err := up.open(p, s, log)
 		if err != nil {
@@ -164,6 +167,9 @@ func (f *httpFlags) options(s *settings) (mcpserver.HTTPOptions, error) {
 	}
 	if err := s.checkRate("rate-limit", *f.rateLimit); err != nil {
 		return o, err
+	}
+	if *f.grace < 0 {
+		return o, s.mustBe("grace", "0 or more")
 	}
 	if err := s.checkRate("global-rate-limit", *f.globalRateLimit); err != nil {
 		return o, err

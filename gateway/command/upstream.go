@@ -3,7 +3,9 @@ package command
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/netip"
@@ -112,6 +114,9 @@ func (f *upstreamFlags) open(p *process, s *settings, log *slog.Logger) (*gatewa
 	if cooldown == 0 {
 		cooldown = -1 // transport.Config: off
 	}
+	if base.Scheme != "https" && *f.ca+*f.cert != "" {
+		return nil, nil, usage("--upstream-ca and --upstream-cert are of no use for an http:// API")
+	}
 	trust, err := f.tls()
 	if err != nil {
 		return nil, nil, err
@@ -140,13 +145,12 @@ func (f *upstreamFlags) tls() (*tls.Config, error) {
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if *f.ca != "" {
-		pem, err := os.ReadFile(*f.ca)
+		data, err := os.ReadFile(*f.ca)
 		if err != nil {
 			return nil, usage("--upstream-ca: %v", err)
 		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, usage("--upstream-ca: %s holds no certificate in PEM", *f.ca)
+		if c.RootCAs, err = authorities(data); err != nil {
+			return nil, usage("--upstream-ca: %s: %v", *f.ca, err)
 		}
 	}
 	if *f.cert != "" {
@@ -159,6 +163,28 @@ func (f *upstreamFlags) tls() (*tls.Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// authorities reads certificates in PEM, all of them or none: one left out is missed
+// only when it is needed.
+func authorities(data []byte) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	n := 0
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		n++
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d cannot be read: %w", n, err)
+		}
+		pool.AddCert(cert)
+	}
+	if n == 0 {
+		return nil, errors.New("there is no certificate in PEM")
+	}
+	return pool, nil
 }
 
 // baseURL is the operator's URL with the document's base path. Errors do not

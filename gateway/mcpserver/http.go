@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,25 +49,38 @@ type HTTPOptions struct {
 // ordinary ones that is tens of thousands.
 const maxRequests = 64
 
-// room bounds the bytes of the requests that are held.
+// room bounds the bytes of the requests that are held, as they come: what is only
+// announced takes none.
 type room struct {
 	limit int64
 	used  atomic.Int64
 }
 
-func (r *room) take(n int64) bool {
-	if r.used.Add(n) > r.limit {
-		r.used.Add(-n)
-		return false
-	}
-	return true
+// share is what one request takes of a room.
+type share struct {
+	of   *room
+	used int64
 }
 
-func (r *room) give(n int64) { r.used.Add(-n) }
+var errNoRoom = errors.New("there is no room for the request")
+
+func (r *room) share() *share { return &share{of: r} }
+
+// Write implements [io.Writer] for bytes that have come.
+func (s *share) Write(p []byte) (int, error) {
+	n := int64(len(p))
+	if s.used += n; s.of.used.Add(n) > s.of.limit {
+		return 0, errNoRoom
+	}
+	return len(p), nil
+}
+
+func (s *share) give() { s.of.used.Add(-s.used) }
 
 // Handler is the gateway over HTTP: POST /mcp, GET /healthz and GET /readyz.
 type Handler struct {
 	mux    *http.ServeMux
+	guard  *guard
 	drain  drain
 	expire context.CancelFunc
 }
@@ -102,6 +117,7 @@ func (s *Server) Handler(o HTTPOptions) *Handler {
 			DisableLocalhostProtection: true,
 			MaxRequestBodyBytes:        o.MaxRequestBytes,
 		}),
+		server:  s,
 		options: o,
 		proxies: unmapped(o.TrustedProxies),
 		realm:   s.gateway.Catalog().Server.Name,
@@ -116,6 +132,7 @@ func (s *Server) Handler(o HTTPOptions) *Handler {
 		guard.bearer = guard.bearer || t.Operation.TakesToken()
 		guard.open = guard.open || t.Operation.NeedsNone()
 	}
+	h.guard = guard
 	h.mux.Handle("/mcp", guard)
 	h.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writePlain(w, http.StatusOK, "ok") })
 	h.mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -140,15 +157,18 @@ func writePlain(w http.ResponseWriter, status int, text string) {
 
 // guard is everything between the listener and the SDK.
 type guard struct {
-	next    http.Handler
-	options HTTPOptions
-	proxies []netip.Prefix
-	realm   string
-	limits  *rateLimits
-	drain   *drain
-	reading *room
-	log     *slog.Logger
-	calls   context.Context // ends when calls must
+	next      http.Handler
+	server    *Server
+	templates templates
+	sdkAlone  bool // for tests that compare with it
+	options   HTTPOptions
+	proxies   []netip.Prefix
+	realm     string
+	limits    *rateLimits
+	drain     *drain
+	reading   *room
+	log       *slog.Logger
+	calls     context.Context // ends when calls must
 	// bearer is set where a tool sends a token, basic where one sends a user and a
 	// password (RFC 7617), open where one needs neither: then who sends none is let in,
 	// and the others answer with an envelope.
@@ -193,25 +213,21 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.challenge(w, r, err)
 		return
 	}
-	size := g.options.MaxRequestBytes
-	if r.ContentLength >= 0 {
-		size = min(size, r.ContentLength)
-	}
-	if !g.reading.take(size) {
-		e := apierrors.New(apierrors.RateLimited, "this gateway holds as many requests as it has room for")
-		e.RetryAfterSeconds = 1
-		g.refuse(w, r, http.StatusServiceUnavailable, e)
-		return
-	}
-	defer g.reading.give(size)
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.options.MaxRequestBytes))
+	share := g.reading.share()
+	defer share.give()
+	body, err := io.ReadAll(io.TeeReader(http.MaxBytesReader(w, r.Body, g.options.MaxRequestBytes), share))
 	if err != nil {
 		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
+		switch {
+		case errors.As(err, &tooLarge):
 			g.plain(w, r, http.StatusRequestEntityTooLarge, "the request is larger than this gateway accepts (--max-request-bytes)")
-			return
+		case errors.Is(err, errNoRoom):
+			e := apierrors.New(apierrors.RateLimited, "this gateway holds as many requests as it has room for")
+			e.RetryAfterSeconds = 1
+			g.refuse(w, r, http.StatusServiceUnavailable, e)
+		default:
+			g.plain(w, r, http.StatusBadRequest, "the request's body could not be read")
 		}
-		g.plain(w, r, http.StatusBadRequest, "the request's body could not be read")
 		return
 	}
 	found, err := look(body)
@@ -232,19 +248,41 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, status, refusal)
 		return
 	}
-	g.forward(w, r, token, body)
+	if g.sdkAlone {
+		g.forward(w, r, token, body, nil)
+		return
+	}
+	done, lesson := g.express(w, r, token, body)
+	if !done {
+		g.forward(w, r, token, body, lesson)
+	}
 }
 
 // forward hands the request to the SDK, with its caller in the context.
-func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.Token, body []byte) {
+func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.Token, body []byte, l *lesson) {
 	caller := gateway.Caller{Token: token, Header: r.Header.Get}
 	done, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(g.calls, cancel)()
+	var mu sync.Mutex // a batch's calls run at once
+	var held []*gateway.Result
+	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, result := range held {
+			result.Release()
+		}
+	}()
 	out := r.Clone(withPeer(r.Context(), &peer{
 		caller: func(*gateway.Tool) (gateway.Caller, *apierrors.Error) { return caller, nil },
 		mask:   token.Mask,
 		done:   done,
+		lesson: l,
+		hold: func(result *gateway.Result) {
+			mu.Lock()
+			defer mu.Unlock()
+			held = append(held, result)
+		},
 	}))
 	out.Header.Del("Authorization") // nothing behind here needs it
 	out.Body = io.NopCloser(bytes.NewReader(body))
@@ -252,19 +290,49 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 		// Answers are JSON; a client that accepts that need not accept streams too.
 		out.Header.Set("Accept", "application/json, text/event-stream")
 	}
-	g.next.ServeHTTP(&maskedWriter{w, token}, out)
+	masked := &maskedWriter{ResponseWriter: w, token: token}
+	if l == nil {
+		g.next.ServeHTTP(masked, out)
+		return
+	}
+	before := maps.Clone(w.Header())
+	masked.copy, masked.room = []byte{}, maxLearned
+	if l.request.list {
+		masked.room += len(g.server.gateway.ListJSON())
+	}
+	g.next.ServeHTTP(masked, out)
+	g.templates.learn(l, masked, before)
 }
 
 // maskedWriter masks the credential in errors. The SDK writes a message at once.
 type maskedWriter struct {
 	http.ResponseWriter
-	token transport.Token
+	token  transport.Token
+	copy   []byte // what was written, while there is room for it; nil for no copy
+	room   int
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *maskedWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *maskedWriter) Write(b []byte) (int, error) {
 	masked := maskErrors(b, w.token.Mask)
 	if w.Header().Get("Content-Type") != "application/json" {
 		masked = w.token.Mask(b)
+	}
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	if w.copy != nil && len(w.copy)+len(masked) <= w.room {
+		w.copy = append(w.copy, masked...)
+	} else {
+		w.copy = nil
 	}
 	if _, err := w.ResponseWriter.Write(masked); err != nil {
 		return 0, err
@@ -383,7 +451,7 @@ func NewHTTPServer(h http.Handler, callTimeout time.Duration, log *slog.Logger) 
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      callTimeout + 60*time.Second, // the read of the body counts
+		WriteTimeout:      callTimeout + 40*time.Second, // the read of the body counts
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(quiet{log.Handler()}, slog.LevelWarn),

@@ -18,15 +18,16 @@ type callResult struct {
 	*mcp.CallToolResult
 	result *gateway.Result
 	typed  bool
+	lesson *lesson // noted what is around the block; nil for nobody
 }
 
 // hasResultType is the first revision whose results say that they are complete.
 const hasResultType = "2026-07-28"
 
 // newResult returns the answer to req, whose _meta names its revision from that one on.
-func newResult(req *mcp.CallToolRequest, r *gateway.Result) mcp.Result {
+func newResult(req *mcp.CallToolRequest, r *gateway.Result, l *lesson) mcp.Result {
 	revision, _ := req.Params.Meta[mcp.MetaKeyProtocolVersion].(string)
-	return callResult{&mcp.CallToolResult{Content: []mcp.Content{}}, r, revision >= hasResultType}
+	return callResult{&mcp.CallToolResult{Content: []mcp.Content{}}, r, revision >= hasResultType, l}
 }
 
 // MarshalJSON puts the block where the SDK has an empty array, and adds isError,
@@ -37,23 +38,31 @@ func (r callResult) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	after = after[1:] // the end of the array, which is followed by isError
+	if r.typed {
+		after = append([]byte(`,"resultType":"complete"`), after...)
+	}
+	if r.lesson != nil {
+		r.lesson.before, r.lesson.after, r.lesson.result = before, after, r.result
+	}
 	// What is quoted in JSON grows by a backslash for each quote.
 	b := make([]byte, 0, len(before)+len(after)+len(r.result.Text)*5/4+512)
-	b = append(b, before...)
-	if block := otherBlock(r.result); block == nil {
-		b = append(r.result.AppendText(append(b, `{"type":"text","text":`...)), '}')
-	} else {
-		encoded, err := json.Marshal(block)
-		if err != nil {
-			return nil, err
-		}
-		b = append(b, encoded...)
+	b, err = appendBlock(append(b, before...), r.result)
+	if err != nil {
+		return nil, err
 	}
 	b = strconv.AppendBool(append(b, `],"isError":`...), r.result.Err != nil)
-	if r.typed {
-		b = append(b, `,"resultType":"complete"`...)
-	}
 	return append(b, after...), nil
+}
+
+// appendBlock appends the one content block of a result.
+func appendBlock(b []byte, r *gateway.Result) ([]byte, error) {
+	block := otherBlock(r)
+	if block == nil {
+		return append(r.AppendText(append(b, `{"type":"text","text":`...)), '}'), nil
+	}
+	encoded, err := json.Marshal(block)
+	return append(b, encoded...), err
 }
 
 // otherBlock is the block of an answer that is not text, else nil.
@@ -79,7 +88,8 @@ func isImage(mimeType string) bool {
 // listResult is the SDK's result with the tools as the generator serialised them.
 type listResult struct {
 	*mcp.ListToolsResult
-	tools []byte
+	tools  []byte
+	lesson *lesson
 }
 
 // MarshalJSON puts the serialised tools where the SDK has an empty array.
@@ -88,15 +98,18 @@ func (r *listResult) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.lesson != nil {
+		r.lesson.before, r.lesson.after, r.lesson.tools = before, after[1:], r.tools
+	}
 	elements := r.tools[1 : len(r.tools)-1]
-	b := make([]byte, 0, len(before)+len(elements)+1+len(after))
+	b := make([]byte, 0, len(before)+len(elements)+len(after))
 	b = append(append(b, before...), elements...)
-	return append(append(b, ']'), after...), nil
+	return append(b, after...), nil
 }
 
 // around encodes one of the SDK's results, whose array is empty, and returns
-// what comes up to its first element and what follows it. What member names
-// cannot stand in a string, where its quotes would be escaped.
+// what comes up to its first element and the rest, from the array's end. What member
+// names cannot stand in a string, where its quotes would be escaped.
 func around(result any, member string) (before, after []byte, err error) {
 	b, err := json.Marshal(result)
 	if err != nil {
@@ -107,5 +120,5 @@ func around(result any, member string) (before, after []byte, err error) {
 		return nil, nil, errors.New("the SDK's result has no empty array " + member + "]")
 	}
 	i += len(member)
-	return b[:i], b[i+1:], nil
+	return b[:i:i], b[i:], nil
 }

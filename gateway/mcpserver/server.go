@@ -72,6 +72,10 @@ type peer struct {
 	mask func([]byte) []byte
 	// done ends the call; nil where only the SDK's context does.
 	done context.Context
+	// hold is given each result; it is to release it once it is written.
+	hold func(*gateway.Result)
+	// lesson notes what the SDK makes of the request; nil for nobody.
+	lesson *lesson
 }
 
 type peerKey struct{}
@@ -94,7 +98,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.CallToolRequest:
 			return s.callTool(ctx, r)
 		case *mcp.ListToolsRequest:
-			return s.listTools(r)
+			return s.listTools(ctx, r)
 		}
 		return next(ctx, method, req)
 	}
@@ -114,7 +118,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Re
 	}
 	caller, refusal := p.caller(tool)
 	if refusal != nil {
-		return newResult(req, s.gateway.Refuse(ctx, tool, refusal)), nil
+		return newResult(req, s.gateway.Refuse(ctx, tool, refusal), nil), nil
 	}
 	if key, ok := req.Params.Meta[IdempotencyKey]; ok {
 		if caller.IdempotencyKey, ok = key.(string); !ok || caller.IdempotencyKey == "" {
@@ -128,15 +132,22 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Re
 		defer cancel()
 		defer context.AfterFunc(p.done, cancel)()
 	}
-	return newResult(req, s.gateway.Call(ctx, caller, tool, req.Params.Arguments)), nil
+	result := s.gateway.Call(ctx, caller, tool, req.Params.Arguments)
+	p.hold(result)
+	return newResult(req, result, p.lesson), nil
 }
 
 // listTools answers with the one page there is.
-func (s *Server) listTools(req *mcp.ListToolsRequest) (mcp.Result, error) {
+func (s *Server) listTools(ctx context.Context, req *mcp.ListToolsRequest) (mcp.Result, error) {
 	if req.Params != nil && req.Params.Cursor != "" {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown cursor; the list has one page"}
 	}
+	var l *lesson
+	if p, ok := ctx.Value(peerKey{}).(*peer); ok {
+		l = p.lesson
+	}
 	return &listResult{
+		lesson:          l,
 		ListToolsResult: &mcp.ListToolsResult{Cacheable: mcp.Cacheable{CacheScope: "private"}, Tools: []*mcp.Tool{}},
 		tools:           s.gateway.ListJSON(),
 	}, nil

@@ -62,6 +62,8 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 			token, _ := o.Token()
 			return token
 		}}, nil
+	}, hold: func(result *gateway.Result) {
+		result.Release() // lineConn bounds what waits to be written
 	}, mask: func(b []byte) (masked []byte) {
 		// A panic of Token is answered where a call asks for it; it must not end the process here.
 		defer func() {
@@ -107,6 +109,7 @@ const lastAnswers = time.Second
 // closed; this one answers such a line and waits for what is in flight.
 type lineConn struct {
 	lines  chan line
+	room   chan struct{} // gets a value when an answer was written
 	ended  chan struct{} // closed when no further line is to be read
 	closed chan struct{}
 	grace  time.Duration
@@ -141,7 +144,7 @@ type batch struct {
 
 func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) []byte, expire func()) *lineConn {
 	c := &lineConn{
-		lines: make(chan line), ended: make(chan struct{}), closed: make(chan struct{}),
+		lines: make(chan line), room: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{}),
 		grace: o.Grace, mask: mask, expire: expire, waiting: map[jsonrpc.ID]*batch{}, out: out,
 	}
 	go c.read(bufio.NewReaderSize(in, 64<<10), o.MaxLine)
@@ -204,8 +207,13 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			c.queue = c.queue[1:]
 			return m, nil
 		}
+		lines := c.lines
+		if c.full() {
+			lines = nil // until some answer has been written
+		}
 		select {
-		case l := <-c.lines:
+		case <-c.room:
+		case l := <-lines:
 			if err := c.decode(l); err != nil {
 				return nil, err
 			}
@@ -396,6 +404,20 @@ func (c *lineConn) answered() {
 	if c.inFlight--; c.inFlight == 0 && c.idle != nil {
 		close(c.idle)
 	}
+	select {
+	case c.room <- struct{}{}:
+	default:
+	}
+}
+
+// maxUnanswered bounds the requests read and not yet answered: with a peer that does
+// not read its answers they would take memory without end.
+const maxUnanswered = 1024
+
+func (c *lineConn) full() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inFlight >= maxUnanswered
 }
 
 func (c *lineConn) writeLine(data []byte) error {

@@ -99,6 +99,20 @@ var (
 	}}
 )
 
+// Unasked answers, and answers again: the second is for nobody. It is meant to be taken
+// for the answer to the next request on the connection.
+var Unasked = Fault{Name: "an answer too many", act: func(x *exchange) bool {
+	answer := message("200 OK", "application/json", "", x.echo())
+	x.write(answer + answer)
+	return true
+}}
+
+// NoContentUnasked is the same after an answer without content.
+var NoContentUnasked = Fault{Name: "an answer after no content", act: func(x *exchange) bool {
+	x.write("HTTP/1.1 204 No Content\r\n\r\n" + message("200 OK", "application/json", "", x.echo()))
+	return true
+}}
+
 // Parrot repeats the request's Authorization header wherever a fault can: in text that is
 // called JSON, cut off within it, in a broken header, in a length that is wrong.
 func Parrot() []Fault {

@@ -1,0 +1,234 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/postern-mcp/postern/apiclient/transport"
+	apierrors "github.com/postern-mcp/postern/errors"
+	"github.com/postern-mcp/postern/gateway"
+	"github.com/postern-mcp/postern/gateway/schema"
+)
+
+// Nearly all requests are alike but for the id, the tool's name and the arguments: what
+// a client sends besides, its headers and its _meta, is the same each time. The SDK
+// stays the authority on that rest. The first request of a kind goes to it, and what
+// it puts around the result is kept as a template (template.go) once a result put
+// together from it is the SDK's own, byte for byte. Further requests of the kind are
+// answered from the template. Whatever is unusual, here or there, goes to the SDK.
+
+// express is a request that the template of its kind is enough to answer.
+type express struct {
+	id        []byte
+	list      bool
+	name      string
+	arguments []byte
+	kind      []byte // _meta of a call, params of a list
+}
+
+const (
+	quotedVersion = `"2.0"`
+	quotedCall    = `"tools/call"`
+	quotedList    = `"tools/list"`
+)
+
+// readExpress reads a request of the form that nearly all clients send; ok is false
+// for every other one, and for whatever readers of JSON do not agree on.
+func readExpress(body []byte) (q express, ok bool) {
+	if len(body) == 0 || body[0] != '{' || !utf8.Valid(body) || !json.Valid(body) {
+		return q, false
+	}
+	var version, method, params []byte
+	ok = members(body, func(key string, value []byte) *[]byte {
+		switch key {
+		case "jsonrpc":
+			return &version
+		case "id":
+			return &q.id
+		case "method":
+			return &method
+		case "params":
+			return &params
+		}
+		return nil
+	})
+	if !ok || string(version) != quotedVersion || !plainID(q.id) {
+		return q, false
+	}
+	switch string(method) {
+	case quotedList:
+		q.list, q.kind = true, params
+		return q, len(params) == 0 || params[0] == '{'
+	case quotedCall:
+		var name []byte
+		ok = members(params, func(key string, value []byte) *[]byte {
+			switch key {
+			case "name":
+				return &name
+			case "arguments":
+				return &q.arguments
+			case "_meta":
+				return &q.kind
+			}
+			return nil
+		})
+		if !ok || len(name) < 2 || name[0] != '"' || bytes.IndexByte(name, '\\') >= 0 {
+			return q, false
+		}
+		q.name = string(name[1 : len(name)-1])
+		return q, len(q.arguments) == 0 || q.arguments[0] == '{' && undisputed(q.arguments)
+	}
+	return q, false
+}
+
+// members stores the members of an object where place says; it is false for what is
+// no object, and for a member that is unknown or repeated.
+func members(object []byte, place func(key string, value []byte) *[]byte) bool {
+	good := true
+	err := schema.SplitObject(object, func(key string, value []byte) bool {
+		at := place(key, value)
+		if good = at != nil && *at == nil; good {
+			*at = value
+		}
+		return good
+	})
+	return err == nil && good
+}
+
+// plainID reports an id that every encoder writes as it is spelled.
+func plainID(id []byte) bool {
+	if len(id) > 2 && id[0] == '"' {
+		for _, c := range id[1 : len(id)-1] {
+			if c <= ' ' || c > '~' || c == '\\' || c == '<' || c == '>' || c == '&' {
+				return false
+			}
+		}
+		return true
+	}
+	return len(id) > 0 && len(id) <= 15 && (id[0] != '0' || len(id) == 1) && strings.Trim(string(id), "0123456789") == ""
+}
+
+// undisputed reports arguments that every reader takes alike: no number beyond what
+// fits a float, no half of a surrogate pair, no depth that is somebody's limit.
+func undisputed(arguments []byte) bool {
+	const maxDigits, maxDepth = 15, 64
+	depth, digits := 0, 0
+	for i := 0; i < len(arguments); i++ {
+		switch c := arguments[i]; {
+		case c == '"':
+			for i++; arguments[i] != '"'; i++ { // it is valid JSON
+				if arguments[i] == '\\' {
+					if i++; arguments[i] == 'u' && (arguments[i+1]|0x20 == 'd' || string(arguments[i+1:i+5]) == "0000") {
+						return false
+					}
+				}
+			}
+			digits = 0
+		case '0' <= c && c <= '9':
+			if digits++; digits > maxDigits {
+				return false
+			}
+		case (c == 'e' || c == 'E') && digits > 0:
+			return false
+		default:
+			digits = 0
+			switch c {
+			case '{', '[':
+				if depth++; depth > maxDepth {
+					return false
+				}
+			case '}', ']':
+				depth--
+			}
+		}
+	}
+	return true
+}
+
+// deciding are the headers that the SDK decides by, besides Mcp-Name.
+var deciding = [...]string{"Accept", "Content-Type", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Session-Id", "Last-Event-Id"}
+
+// kindOf appends what tells kinds of requests apart: the headers and the part of the
+// body that templates depend on. It is nil for a request whose headers are not
+// understood here.
+func (q *express) kindOf(b []byte, h http.Header) []byte {
+	for name := range h {
+		if len(name) > 4 && name[:4] == "Mcp-" && name != "Mcp-Name" && name != "Mcp-Method" && name != "Mcp-Protocol-Version" && name != "Mcp-Session-Id" {
+			return nil
+		}
+	}
+	switch names := h["Mcp-Name"]; {
+	case len(names) == 0:
+		b = append(b, 'c')
+	case len(names) == 1 && names[0] == q.name && !q.list:
+		b = append(b, 'n')
+	default:
+		return nil
+	}
+	if q.list {
+		b = append(b, 'l')
+	}
+	for _, name := range deciding {
+		for _, value := range h[name] {
+			b = append(append(b, value...), '\n')
+		}
+		b = append(b, 0)
+	}
+	return append(b, q.kind...)
+}
+
+// express answers a request from the template of its kind. If there is none, lesson is
+// where the SDK's answer is to be learned from; nil if that is of no use.
+func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.Token, body []byte) (done bool, l *lesson) {
+	q, ok := readExpress(body)
+	if !ok {
+		return false, nil
+	}
+	var tool *gateway.Tool
+	if !q.list {
+		if tool, ok = g.server.gateway.Tool(q.name); !ok {
+			return false, nil
+		}
+	}
+	var space [1024]byte
+	kind := q.kindOf(space[:0], r.Header)
+	if kind == nil || len(kind) > len(space) {
+		return false, nil
+	}
+	t := g.templates.find(kind)
+	if t == nil {
+		return false, &lesson{request: q, kind: string(kind)}
+	}
+	if q.list {
+		t.answer(w, t.list(q.id, g.server.gateway.ListJSON()))
+		return true, nil
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(g.calls, cancel)()
+	result := g.server.gateway.Call(ctx, gateway.Caller{Token: token, Header: r.Header.Get}, tool, q.arguments)
+	defer result.Release()
+	answer, err := t.call(q.id, result)
+	if err != nil {
+		g.log.ErrorContext(ctx, "an answer could not be encoded", "tool", tool.Name, "error", err)
+		e := apierrors.New(apierrors.Internal, "the answer could not be encoded")
+		answer, _ = t.call(q.id, &gateway.Result{Err: e}) // an envelope always can
+	}
+	t.answer(w, answer)
+	return true, nil
+}
+
+// answer writes a message with the headers that the SDK gives it.
+func (t *template) answer(w http.ResponseWriter, message []byte) {
+	h := w.Header()
+	for name, values := range t.header {
+		h[name] = values
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(message))}
+	_, _ = w.Write(message)
+}
