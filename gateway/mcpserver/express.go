@@ -37,10 +37,10 @@ const (
 	quotedList    = `"tools/list"`
 )
 
-// readExpress reads a request of the form that nearly all clients send; ok is false
-// for every other one, and for whatever readers of JSON do not agree on.
+// readExpress reads a request of the form that nearly all clients send, in valid JSON;
+// ok is false for every other one, and for whatever readers do not agree on.
 func readExpress(body []byte) (q express, ok bool) {
-	if len(body) == 0 || body[0] != '{' || !utf8.Valid(body) || !json.Valid(body) {
+	if len(body) == 0 || body[0] != '{' || !utf8.Valid(body) {
 		return q, false
 	}
 	var version, method, params []byte
@@ -185,6 +185,9 @@ func (q *express) kindOf(b []byte, h http.Header) []byte {
 // express answers a request from the template of its kind. If there is none, lesson is
 // where the SDK's answer is to be learned from; nil if that is of no use.
 func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.Token, body []byte) (done bool, l *lesson) {
+	if !json.Valid(body) {
+		return false, nil
+	}
 	q, ok := readExpress(body)
 	if !ok {
 		return false, nil

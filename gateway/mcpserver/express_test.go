@@ -23,9 +23,10 @@ type both struct {
 
 func newBoth(t testing.TB) *both {
 	w := newWorld(t, "hang")
-	b := &both{w.Handler(HTTPOptions{AllowedOrigins: []string{"https://app.example.com"}}), w.Handler(HTTPOptions{AllowedOrigins: []string{"https://app.example.com"}})}
-	b.sdk.guard.sdkAlone = true
-	return b
+	alone := *w.Server
+	alone.sdkAlone = true
+	o := HTTPOptions{AllowedOrigins: []string{"https://app.example.com"}}
+	return &both{w.Handler(o), alone.Handler(o)}
 }
 
 // outcome is what a client sees of an answer, less what is made up for each.
@@ -198,6 +199,53 @@ func TestATemplatesCallEnds(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("no answer")
+	}
+}
+
+// A conversation over lines is the same with templates and without.
+func TestTemplatesOfLinesAnswerAsTheSDKDoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	alone := *w.Server
+	alone.sdkAlone = true
+	// Asked again and again, so that the later ones are answered from templates.
+	say := func(s *Server, lines ...string) []string {
+		var answers []string
+		c := converse(t, &world{Server: s, log: w.log}, StdioOptions{}, nil)
+		answered := func(n int, what string) {
+			for deadline := time.Now().Add(10 * time.Second); strings.Count(c.out.String(), "\n") < n; time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("no answer to %s", what)
+				}
+			}
+		}
+		answered(1, "initialize")
+		for _, line := range lines {
+			before := strings.Count(c.out.String(), "\n")
+			c.say(line)
+			if strings.Contains(line, "notifications/") {
+				continue
+			}
+			answered(before+1, line)
+			answers = append(answers, madeUp.ReplaceAllString(strings.Split(c.out.String(), "\n")[before], "rq"))
+		}
+		_ = c.in.Close()
+		if err := c.end(t, 5*time.Second); err != nil {
+			t.Error(err)
+		}
+		return answers
+	}
+	var lines []string
+	for _, body := range bodies() {
+		if body = strings.TrimSpace(body); body == "" || strings.HasPrefix(body, "[") || strings.ContainsAny(body, "\n") || !strings.Contains(body, `"id"`) || strings.Contains(body, `"result"`) || strings.Contains(body, `"initialize"`) || strings.Contains(body, `"id":null`) {
+			continue
+		}
+		lines = append(lines, body, body)
+	}
+	for name, lines := range map[string][]string{"before initialized": lines, "after": append([]string{`{"jsonrpc":"2.0","method":"notifications/initialized"}`}, lines...)} {
+		if diff := cmp.Diff(say(&alone, lines...), say(w.Server, lines...)); diff != "" {
+			t.Errorf("%s (-the SDK alone +with templates):\n%s", name, diff)
+		}
 	}
 }
 

@@ -160,7 +160,6 @@ type guard struct {
 	next      http.Handler
 	server    *Server
 	templates templates
-	sdkAlone  bool // for tests that compare with it
 	options   HTTPOptions
 	proxies   []netip.Prefix
 	realm     string
@@ -248,7 +247,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, status, refusal)
 		return
 	}
-	if g.sdkAlone {
+	if g.server.sdkAlone {
 		g.forward(w, r, token, body, nil)
 		return
 	}

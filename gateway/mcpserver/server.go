@@ -35,6 +35,8 @@ type Server struct {
 	gateway *gateway.Gateway
 	sdk     *mcp.Server
 	log     *slog.Logger
+
+	sdkAlone bool // no templates: for tests that compare with the SDK
 }
 
 // New returns a server; version is the gateway's, as clients are told it.

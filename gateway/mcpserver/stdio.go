@@ -75,6 +75,9 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 		return token.Mask(b)
 	}}
 	conn := newLineConn(in, out, o, p.mask, expire)
+	if !s.sdkAlone {
+		conn.express = newExpressLines(s, p)
+	}
 	// The connection outlives ctx by the grace time, so that what is in flight can finish.
 	session, err := s.sdk.Connect(withPeer(context.WithoutCancel(ctx), p), conn, nil)
 	if err != nil {
@@ -108,13 +111,14 @@ const lastAnswers = time.Second
 // server at the first line it cannot decode and loses answers once input is
 // closed; this one answers such a line and waits for what is in flight.
 type lineConn struct {
-	lines  chan line
-	room   chan struct{} // gets a value when an answer was written
-	ended  chan struct{} // closed when no further line is to be read
-	closed chan struct{}
-	grace  time.Duration
-	mask   func([]byte) []byte // takes the credential out of a text
-	expire func()              // ends the calls that are in flight
+	lines   chan line
+	room    chan struct{} // gets a value when an answer was written
+	ended   chan struct{} // closed when no further line is to be read
+	closed  chan struct{}
+	grace   time.Duration
+	mask    func([]byte) []byte // takes the credential out of a text
+	express *expressLines       // nil for none
+	expire  func()              // ends the calls that are in flight
 
 	endOnce, closeOnce sync.Once
 
@@ -264,6 +268,13 @@ func (c *lineConn) decode(l line) error {
 	case !json.Valid(l.data):
 		return c.writeLine(errorMessage(nil, jsonrpc.CodeParseError, "the line is not valid JSON"))
 	case bytes.TrimSpace(l.data)[0] != '[':
+		if c.express != nil {
+			if done, refusal := c.express.take(c, l.data); refusal != nil {
+				return c.writeLine(refusal)
+			} else if done {
+				return nil
+			}
+		}
 		if refusal := c.accept(l.data, nil); refusal != nil {
 			return c.writeLine(refusal)
 		}
@@ -309,17 +320,25 @@ func (c *lineConn) accept(data []byte, b *batch) (refusal []byte) {
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if _, twice := c.waiting[r.ID]; twice {
-			// The SDK would not answer it, and its id is another request's.
-			return errorMessage(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the id %.80q is in use by a request in flight", fmt.Sprint(r.ID.Raw())))
-		}
-		c.waiting[r.ID] = b
-		c.inFlight++
-		if b != nil {
-			b.missing++
+		if refusal := c.await(r.ID, b); refusal != nil {
+			return refusal
 		}
 	}
 	c.queue = append(c.queue, m)
+	return nil
+}
+
+// await notes a request that wants an answer, with mu held.
+func (c *lineConn) await(id jsonrpc.ID, b *batch) (refusal []byte) {
+	if _, twice := c.waiting[id]; twice {
+		// The SDK would not answer it, and its id is another request's.
+		return errorMessage(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the id %.80q is in use by a request in flight", fmt.Sprint(id.Raw())))
+	}
+	c.waiting[id] = b
+	c.inFlight++
+	if b != nil {
+		b.missing++
+	}
 	return nil
 }
 
@@ -356,6 +375,9 @@ func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 		// The request must not stay in flight for ever, nor its sender in the dark.
 		id, _ := json.Marshal(r.ID.Raw()) // a string or a number always encodes
 		data, err = errorMessage(id, jsonrpc.CodeInternalError, "the answer could not be encoded"), nil
+	}
+	if c.express != nil {
+		c.express.learn(c, r.ID, data)
 	}
 	data, known := c.collect(r.ID, data)
 	if data != nil {

@@ -130,6 +130,15 @@ func (g *gateway) last(n int) figures {
 	return figures{sum.goroutines / max(1, n), sum.heap / max(1, n)}
 }
 
+// idle is what the gateway is made of when nobody asks and no connection is left, each
+// of which has goroutines of its own.
+func (g *gateway) idle(api *faulty.Server) figures {
+	connections.CloseIdleConnections()
+	api.Hangup()
+	time.Sleep(2 * time.Second)
+	return g.last(2)
+}
+
 func soak(length time.Duration, clients int) ([]string, error) {
 	api, err := faulty.New(faults())
 	if err != nil {
@@ -147,13 +156,11 @@ func soak(length time.Duration, clients int) ([]string, error) {
 	if err := l.run(ctx, clients, length/3); err != nil { // everything is warm after it
 		return nil, err
 	}
-	time.Sleep(2 * time.Second)
-	before := g.last(2)
+	before := g.idle(api)
 	if err := l.run(ctx, clients, length-length/3); err != nil {
 		return nil, err
 	}
-	time.Sleep(2 * time.Second)
-	after := g.last(2)
+	after := g.idle(api)
 	l.checkWrites(api.Received())
 	fmt.Printf("clients     %d for %v\n", clients, length)
 	fmt.Printf("calls       %d, %d of them answered\n", l.calls, l.outcomes["success"])

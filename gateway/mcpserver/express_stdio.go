@@ -1,0 +1,197 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/postern-mcp/postern/gateway"
+	"github.com/postern-mcp/postern/gateway/schema"
+)
+
+// expressLines answers requests on a line connection from templates, as express does
+// over HTTP. A template is learned from the SDK's answer as it is written.
+type expressLines struct {
+	server *Server
+	peer   *peer
+	calls  context.Context // ends when calls must
+
+	templates templates
+	// Both belong to the connection and are guarded by its lock.
+	lessons map[jsonrpc.ID]express
+	running map[jsonrpc.ID]context.CancelFunc
+}
+
+func newExpressLines(s *Server, p *peer) *expressLines {
+	return &expressLines{server: s, peer: p, calls: p.done, lessons: map[jsonrpc.ID]express{}, running: map[jsonrpc.ID]context.CancelFunc{}}
+}
+
+// take answers a line if a template does, or notes it to learn one. refusal is as of
+// lineConn.accept.
+func (x *expressLines) take(c *lineConn, data []byte) (done bool, refusal []byte) {
+	if x.canceled(c, data) {
+		return true, nil
+	}
+	q, ok := readExpress(bytes.TrimSpace(data))
+	if !ok {
+		return false, nil
+	}
+	tool, ok := x.server.gateway.Tool(q.name)
+	if !ok && !q.list {
+		return false, nil
+	}
+	id, ok := idOf(q.id)
+	if !ok {
+		return false, nil
+	}
+	t := x.templates.find(q.line())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t == nil {
+		if _, busy := c.waiting[id]; !busy {
+			x.lessons[id] = q
+		}
+		return false, nil
+	}
+	if refusal := c.await(id, nil); refusal != nil {
+		return true, refusal
+	}
+	ctx, cancel := context.WithCancel(x.calls)
+	x.running[id] = cancel
+	go x.answer(ctx, c, q, id, t, tool)
+	return true, nil
+}
+
+// line is the kind of a request on a line: what is not its id, name and arguments.
+func (q *express) line() []byte {
+	return append([]byte{'c', map[bool]byte{true: 'l'}[q.list]}, q.kind...)
+}
+
+func idOf(raw []byte) (jsonrpc.ID, bool) {
+	var v any
+	if raw[0] == '"' {
+		v = string(raw[1 : len(raw)-1])
+	} else {
+		n, err := strconv.ParseInt(string(raw), 10, 64)
+		if err != nil {
+			return jsonrpc.ID{}, false
+		}
+		v = float64(n)
+	}
+	id, err := jsonrpc.MakeID(v)
+	return id, err == nil
+}
+
+// canceled ends a call that is answered here; other cancellations are the SDK's.
+func (x *expressLines) canceled(c *lineConn, data []byte) bool {
+	if !bytes.Contains(data, []byte("notifications/cancelled")) {
+		return false
+	}
+	m, err := jsonrpc.DecodeMessage(data)
+	r, ok := m.(*jsonrpc.Request)
+	if err != nil || !ok || r.Method != "notifications/cancelled" {
+		return false
+	}
+	var raw []byte
+	_ = schema.SplitObject(r.Params, func(key string, value []byte) bool {
+		if key == "requestId" {
+			raw = value
+		}
+		return true
+	})
+	if !plainID(raw) {
+		return false
+	}
+	id, ok := idOf(raw)
+	if !ok {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cancel, ok := x.running[id]
+	if ok {
+		cancel()
+	}
+	return ok
+}
+
+// answer answers one request. The connection's end is found where lines are read.
+func (x *expressLines) answer(ctx context.Context, c *lineConn, q express, id jsonrpc.ID, t *template, tool *gateway.Tool) {
+	message := x.message(ctx, q, t, tool)
+	c.mu.Lock()
+	x.running[id]()
+	delete(x.running, id)
+	delete(c.waiting, id)
+	c.mu.Unlock()
+	_ = c.writeLine(message)
+	c.answered()
+}
+
+func (x *expressLines) message(ctx context.Context, q express, t *template, tool *gateway.Tool) (message []byte) {
+	defer func() {
+		if v := recover(); v != nil { // as Server.receive
+			x.server.log.LogAttrs(ctx, slog.LevelError, "panic in a request", slog.String("method", "tools/call"), slog.String("stack", string(debug.Stack())))
+			message = errorMessage(q.id, jsonrpc.CodeInternalError, "the gateway failed while handling this request")
+		}
+	}()
+	if q.list {
+		return t.list(q.id, x.server.gateway.ListJSON())
+	}
+	caller, refusal := x.peer.caller(tool)
+	var result *gateway.Result
+	if refusal != nil {
+		result = x.server.gateway.Refuse(ctx, tool, refusal)
+	} else {
+		result = x.server.gateway.Call(ctx, caller, tool, q.arguments)
+	}
+	x.peer.hold(result)
+	message, err := t.call(q.id, result)
+	if err != nil {
+		return errorMessage(q.id, jsonrpc.CodeInternalError, "the answer could not be encoded")
+	}
+	return message
+}
+
+// learn keeps the template of the SDK's answer to a request that was noted.
+func (x *expressLines) learn(c *lineConn, id jsonrpc.ID, data []byte) {
+	c.mu.Lock()
+	q, ok := x.lessons[id]
+	delete(x.lessons, id)
+	c.mu.Unlock()
+	rest, isResult := bytes.CutPrefix(data, append(append([]byte(head), q.id...), member...))
+	if !ok || !isResult || x.templates.find(q.line()) != nil {
+		return
+	}
+	t := &template{}
+	if q.list {
+		tools := x.server.gateway.ListJSON()
+		before, after, found := bytes.Cut(rest, tools[:len(tools)-1])
+		if !found || len(tools) < 3 {
+			return
+		}
+		t.before, t.after = append(bytes.Clone(before), '['), bytes.Clone(after[1:len(after)-1])
+		if !bytes.Equal(t.list(q.id, tools), data) {
+			return
+		}
+		x.templates.keep(string(q.line()), t)
+		return
+	}
+	// Neither can stand in a string, where its quotes would be escaped.
+	const content, isError = `"content":[`, `],"isError":`
+	from, to := bytes.Index(rest, []byte(content)), bytes.LastIndex(rest, []byte(isError))
+	if from < 0 || to < from+len(content) || !json.Valid(rest[from+len(content):to]) {
+		return
+	}
+	after := rest[to+len(isError):]
+	for _, said := range []string{"true", "false"} {
+		if tail, ok := bytes.CutPrefix(after, []byte(said)); ok && len(tail) > 0 {
+			t.before, t.after = bytes.Clone(rest[:from+len(content)]), bytes.Clone(tail[:len(tail)-1])
+			x.templates.keep(string(q.line()), t)
+		}
+	}
+}
