@@ -9,11 +9,10 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
+const plainJSON = "application/json"
+
 // mediaTypeOf splits a Content-Type; one that cannot be read is none.
 func mediaTypeOf(contentType string) (mediaType, charset string) {
-	if contentType == "application/json" {
-		return contentType, ""
-	}
 	mediaType, params, _ := mime.ParseMediaType(contentType)
 	return mediaType, params["charset"]
 }

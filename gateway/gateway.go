@@ -135,12 +135,12 @@ func (g *Gateway) OpenCircuits() []string {
 func (g *Gateway) Call(ctx context.Context, caller Caller, tool *Tool, arguments []byte) *Result {
 	start := time.Now()
 	c := call{gateway: g, ctx: ctx, caller: caller, tool: tool, requestID: NewRequestID()}
-	release, refusal := g.upstream.Admit(caller.Token)
+	lease, refusal := g.upstream.Admit(caller.Token)
 	if refusal != nil {
 		return c.finish(failure(refusal), 0)
 	}
 	r := c.finish(c.run(arguments), time.Since(start))
-	r.release = release
+	r.lease = lease
 	return r
 }
 

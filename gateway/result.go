@@ -23,16 +23,12 @@ type Result struct {
 	Data     []byte
 	MIMEType string
 
-	release func()
+	lease transport.Lease
 }
 
 // Release ends what the call takes of the bounds on calls under way; call it once the
 // result has been written, for until then it takes memory.
-func (r *Result) Release() {
-	if r.release != nil {
-		r.release()
-	}
-}
+func (r *Result) Release() { r.lease.Release() }
 
 // AppendText appends the text of the result's block, which is the envelope for
 // an error, as a JSON string.
@@ -60,7 +56,10 @@ func (c *call) result(a transport.Answer) *Result {
 		mask = c.upstream.MaskCut
 	}
 	body := bytes.TrimPrefix(mask(a.Body), byteOrderMark)
-	mediaType, charset := mediaTypeOf(c.mask(a.Header.Get("Content-Type")))
+	mediaType, charset := plainJSON, ""
+	if contentType := a.Header.Get("Content-Type"); contentType != plainJSON {
+		mediaType, charset = mediaTypeOf(c.mask(contentType))
+	}
 	body, decoded := toUTF8(body, charset, mask)
 	tidied, isJSON := tidy(body, c.tool.Redact)
 	switch {

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	apierrors "github.com/postern-mcp/postern/errors"
 )
 
@@ -25,8 +23,6 @@ type Call struct {
 
 	// The parts of the chain that hold state, kept here so that a call is one
 	// allocation.
-	client  retryablehttp.Client
-	http    http.Client
 	limits  limits
 	trace   trace
 	unclear bool          // whether an attempt before the last may have been carried out
@@ -109,6 +105,9 @@ func (c *Call) Do(req *http.Request) (*http.Response, error) {
 
 // authorized is the request with the token; what it was without is kept for another.
 func (c *Call) authorized(out *http.Request) (*http.Request, error) {
+	if c.renew == nil {
+		return out, c.authorize(out)
+	}
 	c.plain = out
 	with := *out
 	with.Header = maps.Clone(out.Header)
@@ -117,12 +116,12 @@ func (c *Call) authorized(out *http.Request) (*http.Request, error) {
 
 // admitted sends out, unless what it goes to is known to fail.
 func (c *Call) admitted(ctx, caller context.Context, out *http.Request) (*http.Response, *apierrors.Error) {
-	done, refusal := c.up.circuits.admit(c.op, c.token)
+	a, refusal := c.up.circuits.admit(c.op, c.token)
 	if refusal != nil {
 		return nil, refusal
 	}
 	v := verdict{errSaysLittle, errSaysLittle} // should this panic
-	defer func() { done(v) }()
+	defer func() { c.up.circuits.done(a, v) }()
 	resp, err := c.send(out)
 	if err == nil && resp.StatusCode == http.StatusUnauthorized {
 		if again := c.renewed(); again != nil {
@@ -146,7 +145,7 @@ func (c *Call) renewed() *http.Request {
 		return nil
 	}
 	token := c.renew()
-	if token.IsZero() || token.Key() == c.token.Key() {
+	if token.IsZero() || token.equal(c.token) {
 		return nil
 	}
 	c.old, c.token = c.token, token

@@ -97,38 +97,49 @@ func (cs *circuits) of(key circuitKey) (api, own *circuit) {
 	return cs.api.Load(), own
 }
 
-// admit returns what must be called with the verdict on the call, or why it is refused.
-func (cs *circuits) admit(op *Operation, token Token) (func(verdict), *apierrors.Error) {
+// admission is what a call was let through by; done takes it back.
+type admission struct {
+	key             circuitKey
+	own             *circuit
+	apiDone, opDone func(error) // nil where there is no circuit
+}
+
+// admit lets a call through, with what done must be given, or says why it is refused.
+func (cs *circuits) admit(op *Operation, token Token) (a admission, refusal *apierrors.Error) {
 	if cs.cooldown <= 0 {
-		return func(verdict) {}, nil
+		return a, nil
 	}
-	key := circuitKey{op, token.hash()}
-	api, own := cs.of(key)
-	apiDone, refusal := api.allow("the API could not be reached lately")
-	if refusal != nil {
-		return nil, refusal
+	a.key = circuitKey{op, token.hash()}
+	var api *circuit
+	api, a.own = cs.of(a.key)
+	if a.apiDone, refusal = api.allow("the API could not be reached lately"); refusal != nil {
+		return a, refusal
 	}
-	opDone, refusal := own.allow("calls of this operation have been failing lately")
-	if refusal != nil {
-		apiDone(errSaysLittle)
-		return nil, refusal
+	if a.opDone, refusal = a.own.allow("calls of this operation have been failing lately"); refusal != nil && a.apiDone != nil {
+		a.apiDone(errSaysLittle)
 	}
-	return func(v verdict) {
-		if api == nil && errors.Is(v.api, errFailed) {
-			cs.api.CompareAndSwap(nil, newCircuit("", cs.cooldown, cs.log))
-			if done, refusal := cs.api.Load().allow(""); refusal == nil {
-				apiDone = done
-			}
-		}
-		if own == nil && errors.Is(v.op, errFailed) {
-			if done, refusal := cs.make(key).allow(""); refusal == nil {
-				opDone = done
-			}
-		}
-		apiDone(v.api)
-		opDone(v.op)
-		cs.drop(key, own, v)
-	}, nil
+	return a, refusal
+}
+
+// done takes account of how a call that was let through has ended.
+func (cs *circuits) done(a admission, v verdict) {
+	if cs.cooldown <= 0 {
+		return
+	}
+	if a.apiDone == nil && errors.Is(v.api, errFailed) {
+		cs.api.CompareAndSwap(nil, newCircuit("", cs.cooldown, cs.log))
+		a.apiDone, _ = cs.api.Load().allow("")
+	}
+	if a.opDone == nil && errors.Is(v.op, errFailed) {
+		a.opDone, _ = cs.make(a.key).allow("")
+	}
+	if a.apiDone != nil {
+		a.apiDone(v.api)
+	}
+	if a.opDone != nil {
+		a.opDone(v.op)
+	}
+	cs.drop(a.key, a.own, v)
 }
 
 // make returns the circuit of a call that failed.
@@ -158,7 +169,7 @@ func (cs *circuits) drop(key circuitKey, own *circuit, v verdict) {
 // allow asks a circuit; what it returns is called with the call's outcome.
 func (c *circuit) allow(why string) (func(error), *apierrors.Error) {
 	if c == nil {
-		return func(error) {}, nil
+		return nil, nil
 	}
 	done, err := c.breaker.Allow()
 	if err == nil {

@@ -209,24 +209,24 @@ func TestWhatIsUnderWayIsBoundedAndCountedDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admit := func(token Token, want bool) func() {
+	admit := func(token Token, want bool) *Lease {
 		t.Helper()
-		release, refusal := up.Admit(token)
+		lease, refusal := up.Admit(token)
 		if (refusal == nil) != want || refusal != nil && (refusal.Code != apierrors.RateLimited || refusal.RetryAfterSeconds != 1) {
 			t.Errorf("%v", refusal)
 		}
-		return release
+		return &lease
 	}
 	mine := newToken(t)
 	first, second := admit(mine, true), admit(mine, true)
 	admit(mine, false)
 	third := admit(other, true)
 	admit(other, false)
-	first()
-	first() // a second time means nothing
-	admit(mine, true)()
-	second()
-	third()
+	first.Release()
+	first.Release() // a second time means nothing
+	admit(mine, true).Release()
+	second.Release()
+	third.Release()
 	if up.inFlight.all != 0 || len(up.inFlight.byToken) != 0 {
 		t.Errorf("%d under way, %v", up.inFlight.all, up.inFlight.byToken)
 	}

@@ -9,14 +9,28 @@ import (
 )
 
 // Admit counts a call in that is about to be made and has not been answered before
-// release is called: by the caller's token, and in all. It refuses with rate_limited
-// what exceeds a bound.
-func (u *Upstream) Admit(token Token) (release func(), refusal *apierrors.Error) {
+// the lease is released: by the caller's token, and in all. It refuses with
+// rate_limited what exceeds a bound.
+func (u *Upstream) Admit(token Token) (Lease, *apierrors.Error) {
 	key, refusal := u.inFlight.enter(token)
 	if refusal != nil {
-		return nil, refusal
+		return Lease{}, refusal
 	}
-	return sync.OnceFunc(func() { u.inFlight.leave(key) }), nil
+	return Lease{&u.inFlight, key}, nil
+}
+
+// Lease is a place among the calls under way. The zero value is none.
+type Lease struct {
+	of  *inFlight
+	key uint64
+}
+
+// Release gives the place back, once.
+func (l *Lease) Release() {
+	if l.of != nil {
+		l.of.leave(l.key)
+		l.of = nil
+	}
 }
 
 // inFlight bounds the calls under way, in all and for each token, so that what the

@@ -1,6 +1,9 @@
 package transport
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // maxBackslashes is a backslash in JSON quoted five times over.
 const maxBackslashes = 32
@@ -74,7 +77,7 @@ func (s *masked) escapedIn(b []byte, lead byte) bool {
 			return false
 		}
 		c, size := unescape(b[i:], lead)
-		if size > 1 && s.letters[c] {
+		if size > 1 && strings.IndexByte(s.value, c) >= 0 {
 			return true
 		}
 		b = b[i+size:]

@@ -20,22 +20,46 @@ import (
 // from coming back together.
 const maxWait = 2 * time.Second
 
-// send sends out until there is an answer worth returning. go-retryablehttp
-// gets a client of its own for each call, over the shared connections: its
-// policy can then depend on the operation and on where the attempt failed, and
-// its habit of closing idle connections reaches nobody else's.
+// send sends out until there is an answer worth returning. Nearly always that is the
+// first, which needs no more than the chain itself; what is to be sent again is handed to
+// go-retryablehttp, with the first attempt's outcome as its first. It gets a client of
+// its own for each call, over the shared connections: its policy can then depend on the
+// operation and on where the attempt failed, and its habit of closing idle connections
+// reaches nobody else's.
 func (c *Call) send(out *http.Request) (*http.Response, error) {
 	c.trace.next = c.up.wire
 	c.limits = limits{next: &c.trace, max: c.up.conf.MaxResponseBytes}
-	c.http = http.Client{Transport: &c.limits, CheckRedirect: neverFollow}
-	c.client.HTTPClient = &c.http
-	c.client.RetryMax = c.up.conf.MaxAttempts - 1
-	c.client.CheckRetry = c.again
-	c.client.Backoff = func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.wait }
-	c.client.PrepareRetry = c.prepare
-	c.client.ErrorHandler = asItCame
+	resp, err := c.limits.RoundTrip(out)
+	if more, _ := c.again(out.Context(), resp, err); !more {
+		return resp, err
+	}
+	client := retryablehttp.Client{
+		HTTPClient:   &http.Client{Transport: &after{&c.limits, resp, err, true}, CheckRedirect: neverFollow},
+		RetryMax:     c.up.conf.MaxAttempts - 1,
+		CheckRetry:   c.again,
+		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.wait },
+		PrepareRetry: c.prepare,
+		ErrorHandler: asItCame,
+	}
 	// Without a body of its own the library does not buffer out's.
-	return c.client.Do(&retryablehttp.Request{Request: out})
+	return client.Do(&retryablehttp.Request{Request: out})
+}
+
+// after begins with the outcome of an attempt that was made already.
+type after struct {
+	next  http.RoundTripper
+	resp  *http.Response
+	err   error
+	first bool
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (a *after) RoundTrip(req *http.Request) (*http.Response, error) {
+	if a.first {
+		a.first = false
+		return a.resp, a.err
+	}
+	return a.next.RoundTrip(req)
 }
 
 // again is the retry policy. It also decides how long to wait: an answer whose

@@ -43,21 +43,12 @@ func readExpress(body []byte) (q express, ok bool) {
 	if len(body) == 0 || body[0] != '{' || !utf8.Valid(body) {
 		return q, false
 	}
-	var version, method, params []byte
-	ok = members(body, func(key string, value []byte) *[]byte {
-		switch key {
-		case "jsonrpc":
-			return &version
-		case "id":
-			return &q.id
-		case "method":
-			return &method
-		case "params":
-			return &params
-		}
-		return nil
-	})
-	if !ok || string(version) != quotedVersion || !plainID(q.id) {
+	var top [4][]byte
+	if !members(body, [4]string{"jsonrpc", "id", "method", "params"}, &top) {
+		return q, false
+	}
+	version, method, params := top[0], top[2], top[3]
+	if q.id = top[1]; string(version) != quotedVersion || !plainID(q.id) {
 		return q, false
 	}
 	switch string(method) {
@@ -65,35 +56,33 @@ func readExpress(body []byte) (q express, ok bool) {
 		q.list, q.kind = true, params
 		return q, len(params) == 0 || params[0] == '{'
 	case quotedCall:
-		var name []byte
-		ok = members(params, func(key string, value []byte) *[]byte {
-			switch key {
-			case "name":
-				return &name
-			case "arguments":
-				return &q.arguments
-			case "_meta":
-				return &q.kind
-			}
-			return nil
-		})
-		if !ok || len(name) < 2 || name[0] != '"' || bytes.IndexByte(name, '\\') >= 0 {
+		var of [4][]byte
+		if !members(params, [4]string{"name", "arguments", "_meta"}, &of) {
 			return q, false
 		}
-		q.name = string(name[1 : len(name)-1])
+		name := of[0]
+		if len(name) < 2 || name[0] != '"' || bytes.IndexByte(name, '\\') >= 0 {
+			return q, false
+		}
+		q.name, q.arguments, q.kind = string(name[1:len(name)-1]), of[1], of[2]
 		return q, len(q.arguments) == 0 || q.arguments[0] == '{' && undisputed(q.arguments)
 	}
 	return q, false
 }
 
-// members stores the members of an object where place says; it is false for what is
-// no object, and for a member that is unknown or repeated.
-func members(object []byte, place func(key string, value []byte) *[]byte) bool {
+// members takes the members of these names out of an object; it is false for what is
+// no object, and for a member that is unknown or repeated. An empty name is none.
+func members(object []byte, names [4]string, values *[4][]byte) bool {
 	good := true
 	err := schema.SplitObject(object, func(key string, value []byte) bool {
-		at := place(key, value)
-		if good = at != nil && *at == nil; good {
-			*at = value
+		at := -1
+		for i, name := range names {
+			if key == name && key != "" && values[i] == nil {
+				at = i
+			}
+		}
+		if good = at >= 0; good {
+			values[at] = value
 		}
 		return good
 	})
@@ -211,9 +200,13 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 		t.answer(w, t.list(q.id, g.server.gateway.ListJSON()))
 		return true, nil
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(g.calls, cancel)()
+	ctx := r.Context()
+	if ctx.Value(basedKey{}) == nil { // not of NewHTTPServer, whose contexts end with the calls
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(g.calls, cancel)()
+	}
 	result := g.server.gateway.Call(ctx, gateway.Caller{Token: token, Header: r.Header.Get}, tool, q.arguments)
 	defer result.Release()
 	answer, err := t.call(q.id, result)

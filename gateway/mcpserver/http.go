@@ -443,9 +443,12 @@ func acceptsJSON(values []string) bool {
 	return false
 }
 
+// basedKey marks the contexts of requests that end when the handler's calls must.
+type basedKey struct{}
+
 // NewHTTPServer returns a server with the bounds that a gateway needs: nothing a
 // client does slowly holds a connection for longer than a call may take.
-func NewHTTPServer(h http.Handler, callTimeout time.Duration, log *slog.Logger) *http.Server {
+func NewHTTPServer(h *Handler, callTimeout time.Duration, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -454,6 +457,6 @@ func NewHTTPServer(h http.Handler, callTimeout time.Duration, log *slog.Logger) 
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(quiet{log.Handler()}, slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return context.Background() },
+		BaseContext:       func(net.Listener) context.Context { return context.WithValue(h.guard.calls, basedKey{}, true) },
 	}
 }

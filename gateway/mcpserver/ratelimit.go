@@ -52,11 +52,11 @@ type rateLimits struct {
 
 	mu      sync.Mutex
 	all     bucket
-	callers *simplelru.LRU[[32]byte, *bucket]
+	callers *simplelru.LRU[uint64, *bucket]
 }
 
 func newRateLimits(perCaller, overall float64) *rateLimits {
-	callers, err := simplelru.NewLRU[[32]byte, *bucket](maxCallers, nil)
+	callers, err := simplelru.NewLRU[uint64, *bucket](maxCallers, nil)
 	if err != nil {
 		panic(err) // the size is positive
 	}
