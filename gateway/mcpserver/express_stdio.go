@@ -31,40 +31,38 @@ func newExpressLines(s *Server, p *peer) *expressLines {
 	return &expressLines{server: s, peer: p, calls: p.done, lessons: map[jsonrpc.ID]express{}, running: map[jsonrpc.ID]context.CancelFunc{}}
 }
 
-// take answers a line if a template does, or notes it to learn one. refusal is as of
-// lineConn.accept.
-func (x *expressLines) take(c *lineConn, data []byte) (done bool, refusal []byte) {
+// take is what answers a line from a template, nil for one of the SDK's, of which it
+// notes those that a template can be learned from.
+func (x *expressLines) take(c *lineConn, data []byte) func() {
 	if x.canceled(c, data) {
-		return true, nil
+		return func() {}
 	}
 	q, ok := readExpress(bytes.TrimSpace(data))
 	if !ok {
-		return false, nil
+		return nil
 	}
 	tool, ok := x.server.gateway.Tool(q.name)
 	if !ok && !q.list {
-		return false, nil
+		return nil
 	}
 	id, ok := idOf(q.id)
 	if !ok {
-		return false, nil
+		return nil
 	}
 	t := x.templates.find(q.line())
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, busy := c.waiting[id]; busy {
+		return nil // it is refused where the SDK's lines are
+	}
 	if t == nil {
-		if _, busy := c.waiting[id]; !busy {
-			x.lessons[id] = q
-		}
-		return false, nil
+		x.lessons[id] = q
+		return nil
 	}
-	if refusal := c.await(id, nil); refusal != nil {
-		return true, refusal
-	}
+	c.await(id, nil)
 	ctx, cancel := context.WithCancel(x.calls)
 	x.running[id] = cancel
-	go x.answer(ctx, c, q, id, t, tool)
-	return true, nil
+	return func() { x.answer(ctx, c, q, id, t, tool) }
 }
 
 // line is the kind of a request on a line: what is not its id, name and arguments.

@@ -74,10 +74,11 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 		token, _ := o.Token()
 		return token.Mask(b)
 	}}
-	conn := newLineConn(in, out, o, p.mask, expire)
+	var templates *expressLines
 	if !s.sdkAlone {
-		conn.express = newExpressLines(s, p)
+		templates = newExpressLines(s, p)
 	}
+	conn := newLineConn(in, out, o, p.mask, expire, templates)
 	// The connection outlives ctx by the grace time, so that what is in flight can finish.
 	session, err := s.sdk.Connect(withPeer(context.WithoutCancel(ctx), p), conn, nil)
 	if err != nil {
@@ -146,10 +147,10 @@ type batch struct {
 	answers []json.RawMessage
 }
 
-func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) []byte, expire func()) *lineConn {
+func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) []byte, expire func(), templates *expressLines) *lineConn {
 	c := &lineConn{
 		lines: make(chan line), room: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{}),
-		grace: o.Grace, mask: mask, expire: expire, waiting: map[jsonrpc.ID]*batch{}, out: out,
+		grace: o.Grace, mask: mask, expire: expire, express: templates, waiting: map[jsonrpc.ID]*batch{}, out: out,
 	}
 	go c.read(bufio.NewReaderSize(in, 64<<10), o.MaxLine)
 	return c
@@ -161,24 +162,43 @@ func (c *lineConn) Connect(context.Context) (mcp.Connection, error) { return c, 
 // SessionID implements [mcp.Connection].
 func (c *lineConn) SessionID() string { return "" }
 
-// read feeds lines until input ends.
+// read feeds lines until input ends. A line that a template answers is answered by the
+// goroutine that has read it, while another one reads on: to wake one up for the call
+// would cost a good part of it.
 func (c *lineConn) read(in *bufio.Reader, limit int) {
-	defer c.endOfInput()
 	for {
 		l, err := readLine(in, limit)
 		if l.tooLong || len(bytes.TrimSpace(l.data)) > 0 {
+			if answer := c.expressed(l); answer != nil {
+				if err == nil {
+					go c.read(in, limit)
+				} else {
+					c.endOfInput()
+				}
+				answer()
+				return
+			}
 			select {
 			case c.lines <- l:
 			case <-c.closed:
-				return
+				err = io.EOF
 			case <-c.ended:
-				return
+				err = io.EOF
 			}
 		}
 		if err != nil {
+			c.endOfInput()
 			return
 		}
 	}
+}
+
+// expressed is what answers a line from a template, nil for a line of the SDK's.
+func (c *lineConn) expressed(l line) func() {
+	if c.express == nil || l.tooLong || c.full() || !json.Valid(l.data) {
+		return nil
+	}
+	return c.express.take(c, l.data)
 }
 
 // readLine reads up to a line feed; of a longer line it keeps nothing but reads
@@ -268,13 +288,6 @@ func (c *lineConn) decode(l line) error {
 	case !json.Valid(l.data):
 		return c.writeLine(errorMessage(nil, jsonrpc.CodeParseError, "the line is not valid JSON"))
 	case bytes.TrimSpace(l.data)[0] != '[':
-		if c.express != nil {
-			if done, refusal := c.express.take(c, l.data); refusal != nil {
-				return c.writeLine(refusal)
-			} else if done {
-				return nil
-			}
-		}
 		if refusal := c.accept(l.data, nil); refusal != nil {
 			return c.writeLine(refusal)
 		}

@@ -1,6 +1,7 @@
-// Command bench holds Postern against a plain gateway on the MCP SDK (floor): the
-// two take turns in one run, and what counts is the ratio within each turn, so
-// that a noisy machine disturbs both alike. It exits with 1 below a goal.
+// Command bench holds Postern against a plain gateway on the MCP SDK (sdk) and against
+// what the work itself costs (bare), the latter with the collector set as Postern sets
+// it. The three take turns in one run, and what counts is the ratio within each turn, so
+// that a noisy machine disturbs all alike. It exits with 1 if a bound is missed.
 //
 //	go run ./internal/bench [-rounds 5] [-time 2s]
 package main
@@ -22,19 +23,12 @@ import (
 	"time"
 )
 
-// goals are minimums for rates and maximums for times, as ratios to the floor.
-const (
-	minRate = 0.95
-	maxCold = 1.20
-)
-
 func main() {
-	rounds := flag.Int("rounds", 5, "turns that each of the two takes")
+	rounds := flag.Int("rounds", 5, "turns that each of the three takes")
 	length := flag.Duration("time", 2*time.Second, "length of one load")
-	concurrency := flag.Int("concurrency", 16, "requests under way at once")
-	cold := flag.Int("cold", 20, "cold starts per round, in turns of one")
+	cold := flag.Int("cold", 10, "cold starts per round, in turns of one")
 	flag.Parse()
-	ok, err := run(*rounds, *concurrency, *cold, *length)
+	ok, err := run(*rounds, *cold, *length)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -44,103 +38,150 @@ func main() {
 	}
 }
 
-// target is one of the two gateways.
+// target is one of the three.
 type target struct {
-	name  string
 	bin   string
+	env   []string
 	http  func(addr string) []string
 	stdio []string
 }
 
-// result collects one figure of both, in the order of the turns.
-type result struct {
-	what           string
-	unit           string
-	atMost         bool
-	goal           float64
-	turns          int // in one round; 0 is one
-	floor, gateway []float64
-	measure        func(t *target) (float64, error)
+// Indexes of the targets in a turn.
+const (
+	sdk = iota
+	bare
+	postern
+)
+
+// bound is what a value of Postern must keep to, and what it should: a ratio to
+// another target's, or a value of its own.
+type bound struct {
+	what       string
+	value      int // which of the measurement's
+	to         int // the other target; postern for the value itself
+	must, goal float64
+	atMost     bool
 }
 
-func run(rounds, concurrency, cold int, length time.Duration) (bool, error) {
+// figure is one measurement of all three, with its bounds.
+type figure struct {
+	what    string
+	turns   int // in one round; 0 is one
+	measure func(*target) ([]float64, error)
+	bounds  []bound
+	values  [3][][]float64 // by target and turn
+}
+
+func run(rounds, cold int, length time.Duration) (bool, error) {
 	dir, err := os.MkdirTemp("", "postern-bench")
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/", "./cmd/postern", "./internal/bench/floor")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/", "./cmd/postern", "./internal/bench/floor", "./internal/bench/bare")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return false, fmt.Errorf("build: %w\n%s", err, out)
 	}
 	api := httptest.NewServer(upstream())
 	defer api.Close()
-	floor := &target{
-		name: "floor", bin: filepath.Join(dir, "floor"),
-		http:  func(addr string) []string { return []string{"-upstream", api.URL, "-addr", addr} },
-		stdio: []string{"-upstream", api.URL},
+	plain := func(name, collector string) *target {
+		return &target{
+			bin: filepath.Join(dir, name), env: append(os.Environ(), "GOGC="+collector, "VIAT_TOKEN=bench-token"), stdio: []string{"-upstream", api.URL},
+			http: func(addr string) []string { return []string{"-upstream", api.URL, "-addr", addr} },
+		}
 	}
-	postern := &target{
-		name: "postern", bin: filepath.Join(dir, "postern"),
+	targets := [3]*target{plain("floor", "100"), plain("bare", "400"), {
+		bin: filepath.Join(dir, "postern"), env: append(os.Environ(), "VIAT_TOKEN=bench-token"), stdio: []string{"stdio", "--api-url", api.URL},
 		http: func(addr string) []string {
 			// Every protection is on; the limit is only too high to be met.
 			return []string{"serve", "--api-url", api.URL, "--listen", addr, "--rate-limit", "1e6"}
 		},
-		stdio: []string{"stdio", "--api-url", api.URL},
-	}
-	results := []*result{
-		{what: "HTTP, 1 KB answer", unit: "calls/s", goal: minRate, measure: load("trigger.inspect", `{"trigger_id":"t1"}`, concurrency, length)},
-		{what: "HTTP, 16 KB answer", unit: "calls/s", goal: minRate, measure: load("read_queue_trigger_fires", `{"project":"p","name":"n"}`, concurrency, length)},
-		{what: "stdio, cold start to first tools/list", unit: "ms", goal: maxCold, atMost: true, turns: cold, measure: (*target).coldStart},
-	}
+	}}
+	figures := figures(length, cold)
 	for range rounds {
-		for _, r := range results {
-			for range max(1, r.turns) {
-				if err := r.turn(floor, postern); err != nil {
-					return false, err
+		for _, f := range figures {
+			for range max(1, f.turns) {
+				for i, t := range targets {
+					values, err := f.measure(t)
+					if err != nil {
+						return false, fmt.Errorf("%s, %s: %w", f.what, filepath.Base(t.bin), err)
+					}
+					f.values[i] = append(f.values[i], values)
 				}
 			}
 		}
 	}
-	return report(results), nil
+	return report(figures), nil
 }
 
-func (r *result) turn(floor, postern *target) error {
-	a, err := r.measure(floor)
-	if err != nil {
-		return fmt.Errorf("%s, floor: %w", r.what, err)
+func figures(length time.Duration, cold int) []*figure {
+	small := func(revision string) call { return call{"trigger.inspect", `{"trigger_id":"t1"}`, revision} }
+	large := func(revision string) call {
+		return call{"read_queue_trigger_fires", `{"project":"p","name":"n"}`, revision}
 	}
-	b, err := r.measure(postern)
-	if err != nil {
-		return fmt.Errorf("%s, postern: %w", r.what, err)
+	toBare := bound{"calls/s, to bare", 0, bare, 0.75, 0.90, false}
+	p99 := bound{"p99, to bare", 1, bare, 1.5, 1.2, true}
+	toSDK := bound{"calls/s, to the SDK's", 0, sdk, 2.6, 3.3, false}
+	return []*figure{
+		{what: "HTTP, 1 KB, 1 at a time", measure: load(small(legacy), 1, length), bounds: []bound{toBare}},
+		{what: "HTTP, 16 KB, 1 at a time", measure: load(large(legacy), 1, length), bounds: []bound{toBare}},
+		{what: "HTTP, 1 KB, 16 at a time", measure: load(small(legacy), 16, length), bounds: []bound{
+			toBare, p99, toSDK, {"MB when idle", 2, postern, 18, 14, true}, {"MB under load", 3, postern, 45, 30, true},
+		}},
+		{what: "HTTP, 16 KB, 16 at a time", measure: load(large(legacy), 16, length), bounds: []bound{toBare, p99, toSDK, {"MB under load", 3, postern, 45, 30, true}}},
+		{what: "HTTP " + modern + ", 1 KB, 16 at a time", measure: load(small(modern), 16, length), bounds: []bound{toBare, p99, toSDK}},
+		{what: "HTTP " + modern + ", 16 KB, 16 at a time", measure: load(large(modern), 16, length), bounds: []bound{toBare, p99, toSDK}},
+		{what: "stdio, 1 KB", measure: lines(small(legacy), length), bounds: []bound{{"calls/s, to bare", 0, bare, 0.75, 0.90, false}}},
+		{what: "stdio, start to tools/list", turns: cold, measure: (*target).coldStart, bounds: []bound{{"ms, to bare", 0, bare, 1.8, 1.4, true}}},
 	}
-	r.floor, r.gateway = append(r.floor, a), append(r.gateway, b)
-	return nil
 }
 
-func report(results []*result) bool {
+func report(figures []*figure) bool {
 	ok := true
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "FIGURE\tFLOOR\tPOSTERN\tRATIO\tGOAL\t")
-	for _, r := range results {
-		ratios := make([]float64, len(r.floor))
-		for i := range ratios {
-			ratios[i] = r.gateway[i] / r.floor[i]
+	fmt.Fprintln(w, "FIGURE\tSDK\tBARE\tPOSTERN\tBOUND\tIS\tMUST\tGOAL\t")
+	for _, f := range figures {
+		for _, b := range f.bounds {
+			is := f.ratio(b)
+			sign, reached := "≥", func(limit float64) bool { return is >= limit }
+			if b.atMost {
+				sign, reached = "≤", func(limit float64) bool { return is <= limit }
+			}
+			verdict := "goal met"
+			switch {
+			case !reached(b.must):
+				verdict, ok = "MISSED", false
+			case !reached(b.goal):
+				verdict = "met"
+			}
+			fmt.Fprintf(w, "%s\t%.4g\t%.4g\t%.4g\t%s\t%.2f\t%s %.2f\t%.2f\t%s\n", f.what, f.median(sdk, b.value), f.median(bare, b.value), f.median(postern, b.value),
+				b.what, is, sign, b.must, b.goal, verdict)
 		}
-		ratio, sign := median(ratios), "≥"
-		met := ratio >= r.goal
-		if r.atMost {
-			sign, met = "≤", ratio <= r.goal
-		}
-		verdict := "met"
-		if !met {
-			verdict, ok = "MISSED", false
-		}
-		fmt.Fprintf(w, "%s\t%.1f %s\t%.1f\t%.2f\t%s %.2f\t%s\n", r.what, median(r.floor), r.unit, median(r.gateway), ratio, sign, r.goal, verdict)
 	}
 	_ = w.Flush()
 	return ok
+}
+
+// ratio is the median of the ratios within each turn, or of the values themselves.
+func (f *figure) ratio(b bound) float64 {
+	var ratios []float64
+	for turn, values := range f.values[postern] {
+		of := 1.0
+		if b.to != postern {
+			of = f.values[b.to][turn][b.value]
+		}
+		ratios = append(ratios, values[b.value]/of)
+	}
+	return median(ratios)
+}
+
+func (f *figure) median(target, value int) float64 {
+	var all []float64
+	for _, values := range f.values[target] {
+		all = append(all, values[value])
+	}
+	return median(all)
 }
 
 func median(v []float64) float64 {
@@ -164,7 +205,7 @@ func upstream() http.Handler {
 }
 
 // serving starts a target over HTTP and waits until it accepts connections.
-func (t *target) serving() (url string, stop func(), err error) {
+func (t *target) serving() (url string, p *process, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
@@ -172,22 +213,23 @@ func (t *target) serving() (url string, stop func(), err error) {
 	addr := l.Addr().String()
 	_ = l.Close()
 	cmd := exec.Command(t.bin, t.http(addr)...)
+	cmd.Env = t.env
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}
-	stop = func() {
+	p = &process{cmd.Process.Pid, func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-	}
+	}}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	for ctx.Err() == nil {
 		if c, err := new(net.Dialer).DialContext(ctx, "tcp", addr); err == nil {
 			_ = c.Close()
-			return "http://" + addr + "/mcp", stop, nil
+			return "http://" + addr + "/mcp", p, nil
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	stop()
+	p.stop()
 	return "", nil, errors.New("it does not accept connections")
 }
