@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -91,7 +92,7 @@ func TestCloseEndsRead(t *testing.T) {
 	t.Parallel()
 	in, out := io.Pipe()
 	defer out.Close()
-	c := newLineConn(in, io.Discard, StdioOptions{MaxLine: 100, Grace: time.Minute}, transport.Token{}.Mask, func() {}, nil)
+	c := newLineConn(in, io.Discard, StdioOptions{MaxLine: 100, Grace: time.Minute}, transport.Token{}.Mask, func() {}, bytes.Clone, nil)
 	ended := make(chan struct{})
 	go func() {
 		if m, err := c.Read(context.Background()); m != nil || !errors.Is(err, io.EOF) {

@@ -289,7 +289,7 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 		// Answers are JSON; a client that accepts that need not accept streams too.
 		out.Header.Set("Accept", "application/json, text/event-stream")
 	}
-	masked := &maskedWriter{ResponseWriter: w, token: token}
+	masked := &maskedWriter{ResponseWriter: w, token: token, splice: g.server.splice}
 	if l == nil {
 		g.next.ServeHTTP(masked, out)
 		return
@@ -307,6 +307,7 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 type maskedWriter struct {
 	http.ResponseWriter
 	token  transport.Token
+	splice func([]byte) []byte
 	copy   []byte // what was written, while there is room for it; nil for no copy
 	room   int
 	status int
@@ -325,6 +326,7 @@ func (w *maskedWriter) Write(b []byte) (int, error) {
 	if w.Header().Get("Content-Type") != "application/json" {
 		masked = w.token.Mask(b)
 	}
+	masked = w.splice(masked)
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}

@@ -85,14 +85,17 @@ func isImage(mimeType string) bool {
 	return false
 }
 
-// listResult is the SDK's result with the tools as the generator serialised them.
+// listResult is the SDK's result with a placeholder for the tools. The SDK encodes it
+// several times over, which for some hundred tools is most of a start; what the
+// generator serialised takes its place as the message is written (Server.splice).
 type listResult struct {
 	*mcp.ListToolsResult
-	tools  []byte
-	lesson *lesson
+	placeholder string
+	tools       []byte
+	lesson      *lesson
 }
 
-// MarshalJSON puts the serialised tools where the SDK has an empty array.
+// MarshalJSON puts the placeholder where the SDK has an empty array.
 func (r *listResult) MarshalJSON() ([]byte, error) {
 	before, after, err := around(r.ListToolsResult, `"tools":[`)
 	if err != nil {
@@ -101,10 +104,18 @@ func (r *listResult) MarshalJSON() ([]byte, error) {
 	if r.lesson != nil {
 		r.lesson.before, r.lesson.after, r.lesson.tools = before, after[1:], r.tools
 	}
-	elements := r.tools[1 : len(r.tools)-1]
-	b := make([]byte, 0, len(before)+len(elements)+len(after))
-	b = append(append(b, before...), elements...)
-	return append(b, after...), nil
+	b := make([]byte, 0, len(before)+len(r.placeholder)+len(after))
+	return append(append(append(b, before...), r.placeholder...), after...), nil
+}
+
+// splice puts the tools where a message, or a batch of them, has the placeholder. It is
+// random, so that nothing else is taken for it.
+func (s *Server) splice(message []byte) []byte {
+	if !bytes.Contains(message, []byte(s.placeholder)) {
+		return message
+	}
+	tools := s.gateway.ListJSON()
+	return bytes.ReplaceAll(message, []byte(s.placeholder), tools[1:len(tools)-1])
 }
 
 // around encodes one of the SDK's results, whose array is empty, and returns

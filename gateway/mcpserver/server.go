@@ -14,6 +14,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -36,12 +37,14 @@ type Server struct {
 	sdk     *mcp.Server
 	log     *slog.Logger
 
+	placeholder string // of the tools in a list, a JSON string
+
 	sdkAlone bool // no templates: for tests that compare with the SDK
 }
 
 // New returns a server; version is the gateway's, as clients are told it.
 func New(g *gateway.Gateway, version string, log *slog.Logger) *Server {
-	s := &Server{gateway: g, log: log}
+	s := &Server{gateway: g, log: log, placeholder: `"` + rand.Text() + `"`}
 	about := g.Catalog().Server
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: about.Name, Title: about.Title, Version: version}, &mcp.ServerOptions{
 		Instructions: about.Instructions,
@@ -151,6 +154,7 @@ func (s *Server) listTools(ctx context.Context, req *mcp.ListToolsRequest) (mcp.
 	return &listResult{
 		lesson:          l,
 		ListToolsResult: &mcp.ListToolsResult{Cacheable: mcp.Cacheable{CacheScope: "private"}, Tools: []*mcp.Tool{}},
+		placeholder:     s.placeholder,
 		tools:           s.gateway.ListJSON(),
 	}, nil
 }

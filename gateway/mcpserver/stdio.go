@@ -78,7 +78,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 	if !s.sdkAlone {
 		templates = newExpressLines(s, p)
 	}
-	conn := newLineConn(in, out, o, p.mask, expire, templates)
+	conn := newLineConn(in, out, o, p.mask, expire, s.splice, templates)
 	// The connection outlives ctx by the grace time, so that what is in flight can finish.
 	session, err := s.sdk.Connect(withPeer(context.WithoutCancel(ctx), p), conn, nil)
 	if err != nil {
@@ -119,6 +119,7 @@ type lineConn struct {
 	grace   time.Duration
 	mask    func([]byte) []byte // takes the credential out of a text
 	express *expressLines       // nil for none
+	splice  func([]byte) []byte // puts the tools into a list
 	expire  func()              // ends the calls that are in flight
 
 	endOnce, closeOnce sync.Once
@@ -147,10 +148,10 @@ type batch struct {
 	answers []json.RawMessage
 }
 
-func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) []byte, expire func(), templates *expressLines) *lineConn {
+func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) []byte, expire func(), splice func([]byte) []byte, templates *expressLines) *lineConn {
 	c := &lineConn{
 		lines: make(chan line), room: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{}),
-		grace: o.Grace, mask: mask, expire: expire, express: templates, waiting: map[jsonrpc.ID]*batch{}, out: out,
+		grace: o.Grace, mask: mask, expire: expire, splice: splice, express: templates, waiting: map[jsonrpc.ID]*batch{}, out: out,
 	}
 	go c.read(bufio.NewReaderSize(in, 64<<10), o.MaxLine)
 	return c
@@ -389,6 +390,7 @@ func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 		id, _ := json.Marshal(r.ID.Raw()) // a string or a number always encodes
 		data, err = errorMessage(id, jsonrpc.CodeInternalError, "the answer could not be encoded"), nil
 	}
+	data = c.splice(data)
 	if c.express != nil {
 		c.express.learn(c, r.ID, data)
 	}

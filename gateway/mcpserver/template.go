@@ -39,7 +39,7 @@ func (t *template) call(id []byte, r *gateway.Result) ([]byte, error) {
 // list is the answer that lists the tools, an array.
 func (t *template) list(id, tools []byte) []byte {
 	elements := tools[1 : len(tools)-1]
-	b := make([]byte, 0, len(head)+len(id)+len(member)+len(t.before)+len(elements)+1+len(t.after)+1)
+	b := make([]byte, 0, len(head)+len(id)+len(member)+len(t.before)+len(elements)+1+len(t.after)+2) // and a line feed
 	b = append(append(append(append(append(b, head...), id...), member...), t.before...), elements...)
 	return append(append(append(b, ']'), t.after...), '}')
 }

@@ -69,6 +69,7 @@ type figure struct {
 	turns   int // in one round; 0 is one
 	measure func(*target) ([]float64, error)
 	bounds  []bound
+	targets *[3]*target    // nil for the three
 	values  [3][][]float64 // by target and turn
 }
 
@@ -98,11 +99,36 @@ func run(rounds, cold int, length time.Duration) (bool, error) {
 			return []string{"serve", "--api-url", api.URL, "--listen", addr, "--rate-limit", "1e6"}
 		},
 	}}
+	few, err := generated(dir, 15, api.URL)
+	if err != nil {
+		return false, err
+	}
+	some, err := generated(dir, 600, api.URL)
+	if err != nil {
+		return false, err
+	}
+	many, err := generated(dir, 1200, api.URL)
+	if err != nil {
+		return false, err
+	}
 	figures := figures(length, cold)
+	one := call{"operation_0", `{"trigger_id":"t1"}`, legacy}
+	figures = append(figures,
+		&figure{what: "600 tools, start to tools/list", turns: cold, measure: (*target).coldStart, targets: &[3]*target{postern: some}, bounds: []bound{{"ms", 0, postern, 35, 20, true}}},
+		&figure{what: "600 tools, tools/list", measure: (*target).listing, targets: &[3]*target{postern: some}, bounds: []bound{{"ms", 0, postern, 3, 1, true}}},
+		// In the place of bare stands the gateway with 15 tools.
+		&figure{what: "1,200 tools, 1 KB, 16 at a time", measure: load(one, 16, length), targets: &[3]*target{bare: few, postern: many}, bounds: []bound{{"calls/s, to 15 tools", 0, bare, 0.95, 1, false}}},
+	)
 	for range rounds {
 		for _, f := range figures {
+			if f.targets == nil {
+				f.targets = &targets
+			}
 			for range max(1, f.turns) {
-				for i, t := range targets {
+				for i, t := range f.targets {
+					if t == nil {
+						continue
+					}
 					values, err := f.measure(t)
 					if err != nil {
 						return false, fmt.Errorf("%s, %s: %w", f.what, filepath.Base(t.bin), err)
@@ -177,6 +203,9 @@ func (f *figure) ratio(b bound) float64 {
 }
 
 func (f *figure) median(target, value int) float64 {
+	if len(f.values[target]) == 0 {
+		return 0
+	}
 	var all []float64
 	for _, values := range f.values[target] {
 		all = append(all, values[value])
