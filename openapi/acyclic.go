@@ -7,8 +7,7 @@ package openapi
 // it is cut, so that the schema that was asked for keeps all of its own.
 func (s *schemas) acyclic(root object) object {
 	c := &cutting{schemas: s, state: map[string]cutState{}}
-	out := c.value(root).(object)
-	return out
+	return c.value(root).(object)
 }
 
 type cutState uint8

@@ -216,14 +216,13 @@ func appends(o *overlay.Overlay, doc *yaml.Node) error {
 	switch lists {
 	case 0:
 	case len(targets):
-		a.Update = yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{ptr(a.Update)}}
+		entry := a.Update
+		a.Update = yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{&entry}}
 	default:
 		return fmt.Errorf("target %s: selects lists and others; use an action for each", a.Target)
 	}
 	return nil
 }
-
-func ptr(n yaml.Node) *yaml.Node { return &n }
 
 // resolve follows local references to what they name.
 func (d *Document) resolve(n *yaml.Node) (*yaml.Node, error) {

@@ -65,6 +65,9 @@ func readExpress(body []byte) (q express, ok bool) {
 			return q, false
 		}
 		q.name, q.arguments, q.kind = string(name[1:len(name)-1]), of[1], of[2]
+		if bytes.IndexByte(q.kind, '\\') >= 0 || bytes.Contains(q.kind, []byte(IdempotencyKey)) {
+			return q, false // the key belongs to the call, however it is spelled
+		}
 		return q, len(q.arguments) == 0 || q.arguments[0] == '{' && undisputed(q.arguments)
 	}
 	return q, false

@@ -52,8 +52,14 @@ func (x *expressLines) take(c *lineConn, data []byte) func() {
 	t := x.templates.find(q.line())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, busy := c.waiting[id]; busy {
-		return nil // it is refused where the SDK's lines are
+	_, busy := c.waiting[id]
+	_, noted := x.lessons[id]
+	if busy || noted {
+		// It is refused where the SDK's lines are; of two with one id nothing is learned.
+		if noted {
+			x.lessons[id] = express{}
+		}
+		return nil
 	}
 	if t == nil {
 		x.lessons[id] = q

@@ -161,6 +161,19 @@ func TestTemplatesAnswerAsTheSDKDoes(t *testing.T) {
 	}
 }
 
+// An idempotency key belongs to its call: a template has no place for it.
+func TestACallWithAnIdempotencyKeyIsTheSDKs(t *testing.T) {
+	t.Parallel()
+	for _, meta := range []string{`{"postern/idempotency-key":"k"}`, `{"x":{},"postern\u002fidempotency-key":"k"}`, `{"postern\/idempotency-key":"k"}`} {
+		if _, ok := readExpress([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":` + meta + `}}`)); ok {
+			t.Errorf("%s is left to a template", meta)
+		}
+	}
+	if _, ok := readExpress([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo",` + modernMeta + `}}`)); !ok {
+		t.Error("the usual _meta is not")
+	}
+}
+
 // Nothing that a client makes up keeps the usual requests from being known.
 func TestTemplatesAreBounded(t *testing.T) {
 	t.Parallel()

@@ -319,8 +319,9 @@ func TestACallSurvivesTheRotationOfItsToken(t *testing.T) {
 	}
 	write("token-0")
 	valid := "token-0"
+	var rotate atomic.Bool
 	up := record(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("X-Rotate") == "" && r.Method == "POST" { // while the call is under way
+		if rotate.CompareAndSwap(true, false) { // while the call is under way
 			valid += "x"
 			write(valid)
 		}
@@ -334,12 +335,11 @@ func TestACallSurvivesTheRotationOfItsToken(t *testing.T) {
 	p.ok(t, "list_projects", `{}`)
 	for range 3 {
 		up.take()
-		r := p.call(t, "publish_queue_message", publish)
-		// The API here replaces the token with each POST, so that the second is refused as well.
-		if sent := up.take(); len(sent) != 2 || sent[0].Header.Get("Authorization") == sent[1].Header.Get("Authorization") || r.failure.Status != 401 {
-			t.Fatalf("%d requests, %s", len(sent), r.raw)
+		rotate.Store(true)
+		p.ok(t, "publish_queue_message", publish)
+		if sent := up.take(); len(sent) != 2 || sent[0].Header.Get("Authorization") == sent[1].Header.Get("Authorization") {
+			t.Fatalf("%d requests", len(sent))
 		}
-		p.ok(t, "list_projects", `{}`)
 	}
 }
 
@@ -378,9 +378,6 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 
 // docs/configuration.md states the bound; with GOMEMLIMIT it is much smaller.
 func TestAnswersAtTheCapTakeBoundedMemory(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("reads /proc")
-	}
 	const inFlight, size = 32, 1 << 20
 	text := `{"a":"` + strings.Repeat("x", size-10) + `"}`
 	api := httptest.NewServer(reply(200, "application/json", text))
@@ -412,17 +409,17 @@ func TestAnswersAtTheCapTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// peak is the largest resident size of a process so far, in bytes.
+// peak ends a process and returns its largest resident size, in bytes.
 func peak(t *testing.T, p *process) int {
 	t.Helper()
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/status")
-	if err != nil {
-		t.Fatal(err)
+	p.signal(syscall.SIGTERM)
+	p.wait(t)
+	usage, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		t.Fatal("the system does not say how much memory was used")
 	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	kib, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
+	if runtime.GOOS == "darwin" { // where it is bytes, not KiB
+		return int(usage.Maxrss)
 	}
-	return kib << 10
+	return int(usage.Maxrss) << 10
 }
