@@ -47,8 +47,8 @@ type Result struct {
 // at a time, oldest message first. next is when the next one falls due; zero if
 // none is waiting for the clock.
 func (s *Store) Claim(ctx context.Context, limit int) (claimed []Delivery, next time.Time, err error) {
-	now := Stamp(time.Now())
 	err = s.tx(ctx, func(tx *sql.Tx) (err error) {
+		now := Stamp(time.Now())
 		claimed, err = collect(ctx, tx, scanDelivery, `
 			SELECT m.seq, m.project, m.queue, m.message_id, m.routing_key, m.payload, t.id, t.name, t.args, d.attempts + 1, t.max_attempts
 			FROM (
@@ -90,8 +90,8 @@ func scanDelivery(r row) (d Delivery, err error) {
 // trigger was deleted in between; the message is back in its queue then.
 func (s *Store) Start(ctx context.Context, d Delivery, lines []Line) (Run, error) {
 	run := Run{ExecutionID: uuid.NewString(), RequestID: NewID("req")}
-	at := Stamp(time.Now())
 	err := s.tx(ctx, func(tx *sql.Tx) error {
+		at := Stamp(time.Now())
 		done, err := tx.ExecContext(ctx,
 			`UPDATE message_deliveries SET attempts = ? WHERE message_seq = ? AND trigger_id = ?`, d.Attempt, d.MessageSeq, d.TriggerID)
 		if err != nil {
@@ -118,12 +118,12 @@ func (s *Store) Start(ctx context.Context, d Delivery, lines []Line) (Run, error
 // Finish ends the execution, records the fire and either ends the delivery or
 // puts it back until it is to be tried again.
 func (s *Store) Finish(ctx context.Context, d Delivery, run Run, result Result) error {
-	at := Stamp(time.Now())
 	status := api.Succeeded
 	if result.Failure != nil {
 		status = api.Failed
 	}
 	return s.tx(ctx, func(tx *sql.Tx) error {
+		at := Stamp(time.Now())
 		_, err := tx.ExecContext(ctx, `UPDATE executions SET status = ?, failure = ?, finished_at = ? WHERE id = ?`,
 			status, result.Failure, at, run.ExecutionID)
 		if err != nil {

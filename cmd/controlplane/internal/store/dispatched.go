@@ -157,8 +157,7 @@ func (s *Store) Inspect(ctx context.Context, id string) (api.TriggerDetail, erro
 // Record puts a callback in force and writes it to the ledger, unless the
 // trigger's state forbids it.
 func (s *Store) Record(ctx context.Context, id string, c api.Callback, reason *string) (api.CallbackRecord, error) {
-	c.ReceivedAt = Stamp(time.Now())
-	record := api.CallbackRecord{TriggerId: id, Callback: c, LedgerEntryId: NewID("led")}
+	record := api.CallbackRecord{TriggerId: id, LedgerEntryId: NewID("led")}
 	err := s.tx(ctx, func(tx *sql.Tx) error {
 		var expiresAt string
 		var kind *api.CallbackKind
@@ -168,9 +167,12 @@ func (s *Store) Record(ctx context.Context, id string, c api.Callback, reason *s
 		if err != nil {
 			return found(err)
 		}
-		if err := allowed(c.Kind, status(kind, expiresAt, time.Now())); err != nil {
+		now := time.Now()
+		if err := allowed(c.Kind, status(kind, expiresAt, now)); err != nil {
 			return err
 		}
+		c.ReceivedAt = Stamp(now)
+		record.Callback = c
 		_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO callbacks VALUES (?, ?, ?, ?, ?)`,
 			id, c.Kind, c.Outcome, c.ReceivedAt, c.ExternalRef)
 		if err != nil {

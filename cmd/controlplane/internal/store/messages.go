@@ -10,13 +10,14 @@ import (
 
 // Publish stores a message and routes it to the enabled triggers it fits.
 func (s *Store) Publish(ctx context.Context, project, queue string, m api.NewMessage) (api.PublishedMessage, error) {
-	p := api.PublishedMessage{Queue: queue, RoutingKey: m.RoutingKey, PublishedAt: Stamp(time.Now())}
+	p := api.PublishedMessage{Queue: queue, RoutingKey: m.RoutingKey}
 	if m.MessageId != nil {
 		p.MessageId = *m.MessageId
 	} else {
 		p.MessageId = NewID("msg")
 	}
 	err := s.tx(ctx, func(tx *sql.Tx) error {
+		p.PublishedAt = Stamp(time.Now())
 		done, err := tx.ExecContext(ctx, `
 			INSERT INTO messages (project, queue, message_id, routing_key, payload, published_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			project, queue, p.MessageId, p.RoutingKey, []byte(m.Payload), p.PublishedAt)

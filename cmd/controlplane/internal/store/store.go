@@ -72,7 +72,8 @@ func NewID(prefix string) string { return prefix + "_" + rand.Text() }
 // written, so that stamps sort as the times they stand for.
 func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// tx runs fn in a transaction.
+// tx runs fn in a transaction, alone with the database: stamps taken inside fn
+// are in the order of the rows written.
 func (s *Store) tx(ctx context.Context, fn func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,6 +86,37 @@ func TestClaimHonoursPrefetch(t *testing.T) {
 	finish(t, s, first[0])
 	if more := claim(t, s); len(more) != 1 {
 		t.Fatalf("claimed %d, want 1 for the place that got free", len(more))
+	}
+}
+
+func TestFiresRecordedSideBySideAreInTheOrderOfTheirStamps(t *testing.T) {
+	t.Parallel()
+	s := open(t, store.Memory)
+	defer s.Close()
+	withTrigger(t, s, 50)
+	publish(t, s, 50)
+	claimed := claim(t, s)
+	var group sync.WaitGroup
+	for _, d := range claimed {
+		group.Go(func() {
+			run, err := s.Start(t.Context(), d, nil)
+			if err == nil {
+				err = s.Finish(t.Context(), d, run, store.Result{Outcome: "succeeded"})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	fires, err := s.Fires(t.Context(), claimed[0].TriggerID)
+	if err != nil || len(fires) != len(claimed) {
+		t.Fatalf("%d records, %v", len(fires), err)
+	}
+	for i := 1; i < len(fires); i++ {
+		if fires[i].FiredAt > fires[i-1].FiredAt {
+			t.Errorf("record %d of %s comes after one of %s", i, fires[i].FiredAt, fires[i-1].FiredAt)
+		}
 	}
 }
 
