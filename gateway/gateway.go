@@ -59,7 +59,7 @@ type Gateway struct {
 	log      *slog.Logger
 	server   string
 	tools    []*Tool // visible ones, by name
-	list     func() []byte
+	listSize int
 }
 
 // Tool is a tool of a gateway, with its schema compiled on first use.
@@ -98,7 +98,7 @@ func New(o Options) *Gateway {
 		})
 		g.tools = append(g.tools, t)
 	}
-	g.list = sync.OnceValue(g.serialise)
+	g.listSize = listSize(g.tools)
 	return g
 }
 

@@ -1,34 +1,38 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 )
 
-// ListJSON returns the visible tools as the array that tools/list holds, in the
-// catalogue's order. It is put together once from serialised parts.
-func (g *Gateway) ListJSON() []byte { return g.list() }
+const schemaMember = `,"inputSchema":`
 
-func (g *Gateway) serialise() []byte {
-	size := 2
-	for _, t := range g.tools {
-		size += len(t.Definition) + len(t.InputSchema) + len(`,"inputSchema":,`)
-	}
-	b := append(make([]byte, 0, size), '[')
+// WriteList writes the visible tools in the catalogue's order, as the elements of the
+// array that tools/list holds. They are the parts that the generator serialised, put
+// together as they are written: a list takes no memory of its own, however long it
+// is. What goes wrong is w's to say when it is flushed.
+func (g *Gateway) WriteList(w *bufio.Writer) {
 	for i, t := range g.tools {
 		if i > 0 {
-			b = append(b, ',')
+			_ = w.WriteByte(',')
 		}
-		b = append(t.appendListed(b), '}')
+		_, _ = w.WriteString(t.Definition[:len(t.Definition)-1])
+		_, _ = w.WriteString(schemaMember)
+		_, _ = w.WriteString(t.InputSchema)
+		_ = w.WriteByte('}')
 	}
-	return append(b, ']')
 }
 
-// appendListed appends the tool as it is listed, without its closing brace.
-func (t *Tool) appendListed(b []byte) []byte {
-	b = append(b, t.Definition[:len(t.Definition)-1]...)
-	b = append(b, `,"inputSchema":`...)
-	return append(b, t.InputSchema...)
+// ListSize is the number of bytes that WriteList writes.
+func (g *Gateway) ListSize() int { return g.listSize }
+
+func listSize(tools []*Tool) int {
+	size := max(0, len(tools)-1)
+	for _, t := range tools {
+		size += len(t.Definition) + len(schemaMember) + len(t.InputSchema)
+	}
+	return size
 }
 
 // ContractJSON returns the contract of the visible tools: what the generator
@@ -43,8 +47,8 @@ func (g *Gateway) ContractJSON() []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(t.appendListed(b), ',')
-		b = append(b, t.Contract[1:]...)
+		b = append(append(append(b, t.Definition[:len(t.Definition)-1]...), schemaMember...), t.InputSchema...)
+		b = append(append(b, ','), t.Contract[1:]...)
 	}
 	var out bytes.Buffer
 	_ = json.Indent(&out, append(b, "]}"...), "", "  ") // made of valid parts

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -323,8 +324,11 @@ func TestTools(t *testing.T) {
 	if _, ok := g.Tool("writer"); ok || len(g.Tools()) != 2 {
 		t.Error("a read-only gateway has a tool that writes")
 	}
-	if got, want := string(g.ListJSON()), `[{"name":"hiding","inputSchema":{"type":"object","additionalProperties":false}},{"name":"plain","inputSchema":{"type":"object","additionalProperties":false}}]`; got != want {
+	if got, want := listed(g), `{"name":"hiding","inputSchema":{"type":"object","additionalProperties":false}},{"name":"plain","inputSchema":{"type":"object","additionalProperties":false}}`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if text := listed(g); g.ListSize() != len(text) {
+		t.Errorf("the size is %d, of a list of %d bytes", g.ListSize(), len(text))
 	}
 	defer func() {
 		if recover() == nil {
@@ -332,6 +336,14 @@ func TestTools(t *testing.T) {
 		}
 	}()
 	gateway.New(gateway.Options{Catalog: &gateway.CatalogV1{Tools: []gateway.ToolV1{{Name: "b"}, {Name: "a"}}}})
+}
+
+func listed(g *gateway.Gateway) string {
+	var out strings.Builder
+	w := bufio.NewWriter(&out)
+	g.WriteList(w)
+	_ = w.Flush()
+	return out.String()
 }
 
 // TestStockContract: the gateway publishes what the generator wrote for review.

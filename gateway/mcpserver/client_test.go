@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -92,7 +91,7 @@ func TestCloseEndsRead(t *testing.T) {
 	t.Parallel()
 	in, out := io.Pipe()
 	defer out.Close()
-	c := newLineConn(in, io.Discard, StdioOptions{MaxLine: 100, Grace: time.Minute}, transport.Token{}.Mask, func() {}, bytes.Clone, nil)
+	c := newLineConn(in, io.Discard, StdioOptions{MaxLine: 100, Grace: time.Minute}, transport.Token{}.Mask, func() {}, new(Server).writeMessage, nil)
 	ended := make(chan struct{})
 	go func() {
 		if m, err := c.Read(context.Background()); m != nil || !errors.Is(err, io.EOF) {

@@ -200,7 +200,7 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 		return false, &lesson{request: q, kind: string(kind)}
 	}
 	if q.list {
-		t.answer(w, t.list(q.id, g.server.gateway.ListJSON()))
+		t.answerList(w, q.id, g.server)
 		return true, nil
 	}
 	ctx := r.Context()
@@ -224,10 +224,19 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 
 // answer writes a message with the headers that the SDK gives it.
 func (t *template) answer(w http.ResponseWriter, message []byte) {
-	h := w.Header()
+	t.setHeader(w.Header(), len(message))
+	_, _ = w.Write(message)
+}
+
+func (t *template) answerList(w http.ResponseWriter, id []byte, s *Server) {
+	message := t.list(id, s.placeholder)
+	t.setHeader(w.Header(), len(message)-len(s.placeholder)+s.gateway.ListSize())
+	_ = s.writeMessage(w, message, "")
+}
+
+func (t *template) setHeader(h http.Header, length int) {
 	for name, values := range t.header {
 		h[name] = values
 	}
-	h["Content-Length"] = []string{strconv.Itoa(len(message))}
-	_, _ = w.Write(message)
+	h["Content-Length"] = []string{strconv.Itoa(length)}
 }

@@ -144,7 +144,7 @@ func (x *expressLines) message(ctx context.Context, q express, t *template, tool
 		}
 	}()
 	if q.list {
-		return t.list(q.id, x.server.gateway.ListJSON())
+		return t.list(q.id, x.server.placeholder)
 	}
 	caller, refusal := x.peer.caller(tool)
 	var result *gateway.Result
@@ -173,16 +173,14 @@ func (x *expressLines) learn(c *lineConn, id jsonrpc.ID, data []byte) {
 	}
 	t := &template{}
 	if q.list {
-		tools := x.server.gateway.ListJSON()
-		before, after, found := bytes.Cut(rest, tools[:len(tools)-1])
-		if !found || len(tools) < 3 {
+		before, after, found := bytes.Cut(rest, []byte(x.server.placeholder))
+		if !found || after[0] != ']' {
 			return
 		}
-		t.before, t.after = append(bytes.Clone(before), '['), bytes.Clone(after[1:len(after)-1])
-		if !bytes.Equal(t.list(q.id, tools), data) {
-			return
+		t.before, t.after = bytes.Clone(before), bytes.Clone(after[1:len(after)-1])
+		if bytes.Equal(t.list(q.id, x.server.placeholder), data) {
+			x.templates.keep(string(q.line()), t)
 		}
-		x.templates.keep(string(q.line()), t)
 		return
 	}
 	// Neither can stand in a string, where its quotes would be escaped.

@@ -289,27 +289,23 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 		// Answers are JSON; a client that accepts that need not accept streams too.
 		out.Header.Set("Accept", "application/json, text/event-stream")
 	}
-	masked := &maskedWriter{ResponseWriter: w, token: token, splice: g.server.splice}
+	masked := &maskedWriter{ResponseWriter: w, token: token, server: g.server}
 	if l == nil {
 		g.next.ServeHTTP(masked, out)
 		return
 	}
 	before := maps.Clone(w.Header())
-	masked.copy, masked.room = []byte{}, maxLearned
-	if l.request.list {
-		masked.room += len(g.server.gateway.ListJSON())
-	}
+	masked.copy = []byte{}
 	g.next.ServeHTTP(masked, out)
-	g.templates.learn(l, masked, before)
+	g.templates.learn(l, masked, before, g.server.placeholder)
 }
 
 // maskedWriter masks the credential in errors. The SDK writes a message at once.
 type maskedWriter struct {
 	http.ResponseWriter
 	token  transport.Token
-	splice func([]byte) []byte
-	copy   []byte // what was written, while there is room for it; nil for no copy
-	room   int
+	server *Server
+	copy   []byte // what was written, less the tools, up to maxLearned bytes; nil for no copy
 	status int
 }
 
@@ -326,16 +322,15 @@ func (w *maskedWriter) Write(b []byte) (int, error) {
 	if w.Header().Get("Content-Type") != "application/json" {
 		masked = w.token.Mask(b)
 	}
-	masked = w.splice(masked)
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
-	if w.copy != nil && len(w.copy)+len(masked) <= w.room {
+	if w.copy != nil && len(w.copy)+len(masked) <= maxLearned {
 		w.copy = append(w.copy, masked...)
 	} else {
 		w.copy = nil
 	}
-	if _, err := w.ResponseWriter.Write(masked); err != nil {
+	if err := w.server.writeMessage(w.ResponseWriter, masked, ""); err != nil {
 		return 0, err
 	}
 	return len(b), nil

@@ -85,39 +85,6 @@ func isImage(mimeType string) bool {
 	return false
 }
 
-// listResult is the SDK's result with a placeholder for the tools. The SDK encodes it
-// several times over, which for some hundred tools is most of a start; what the
-// generator serialised takes its place as the message is written (Server.splice).
-type listResult struct {
-	*mcp.ListToolsResult
-	placeholder string
-	tools       []byte
-	lesson      *lesson
-}
-
-// MarshalJSON puts the placeholder where the SDK has an empty array.
-func (r *listResult) MarshalJSON() ([]byte, error) {
-	before, after, err := around(r.ListToolsResult, `"tools":[`)
-	if err != nil {
-		return nil, err
-	}
-	if r.lesson != nil {
-		r.lesson.before, r.lesson.after, r.lesson.tools = before, after[1:], r.tools
-	}
-	b := make([]byte, 0, len(before)+len(r.placeholder)+len(after))
-	return append(append(append(b, before...), r.placeholder...), after...), nil
-}
-
-// splice puts the tools where a message, or a batch of them, has the placeholder. It is
-// random, so that nothing else is taken for it.
-func (s *Server) splice(message []byte) []byte {
-	if !bytes.Contains(message, []byte(s.placeholder)) {
-		return message
-	}
-	tools := s.gateway.ListJSON()
-	return bytes.ReplaceAll(message, []byte(s.placeholder), tools[1:len(tools)-1])
-}
-
 // around encodes one of the SDK's results, whose array is empty, and returns
 // what comes up to its first element and the rest, from the array's end. What member
 // names cannot stand in a string, where its quotes would be escaped.

@@ -155,7 +155,6 @@ func (s *Server) listTools(ctx context.Context, req *mcp.ListToolsRequest) (mcp.
 		lesson:          l,
 		ListToolsResult: &mcp.ListToolsResult{Cacheable: mcp.Cacheable{CacheScope: "private"}, Tools: []*mcp.Tool{}},
 		placeholder:     s.placeholder,
-		tools:           s.gateway.ListJSON(),
 	}, nil
 }
 

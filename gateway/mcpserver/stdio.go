@@ -78,7 +78,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 	if !s.sdkAlone {
 		templates = newExpressLines(s, p)
 	}
-	conn := newLineConn(in, out, o, p.mask, expire, s.splice, templates)
+	conn := newLineConn(in, out, o, p.mask, expire, s.writeMessage, templates)
 	// The connection outlives ctx by the grace time, so that what is in flight can finish.
 	session, err := s.sdk.Connect(withPeer(context.WithoutCancel(ctx), p), conn, nil)
 	if err != nil {
@@ -119,8 +119,8 @@ type lineConn struct {
 	grace   time.Duration
 	mask    func([]byte) []byte // takes the credential out of a text
 	express *expressLines       // nil for none
-	splice  func([]byte) []byte // puts the tools into a list
-	expire  func()              // ends the calls that are in flight
+	write   messageWriter
+	expire  func() // ends the calls that are in flight
 
 	endOnce, closeOnce sync.Once
 
@@ -135,6 +135,9 @@ type lineConn struct {
 	out    io.Writer
 }
 
+// messageWriter writes a message or a batch to w, and what ends it.
+type messageWriter func(w io.Writer, message []byte, end string) error
+
 // line is one line of input, or why it cannot be one.
 type line struct {
 	data    []byte
@@ -148,10 +151,10 @@ type batch struct {
 	answers []json.RawMessage
 }
 
-func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) []byte, expire func(), splice func([]byte) []byte, templates *expressLines) *lineConn {
+func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) []byte, expire func(), write messageWriter, templates *expressLines) *lineConn {
 	c := &lineConn{
 		lines: make(chan line), room: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{}),
-		grace: o.Grace, mask: mask, expire: expire, splice: splice, express: templates, waiting: map[jsonrpc.ID]*batch{}, out: out,
+		grace: o.Grace, mask: mask, expire: expire, write: write, express: templates, waiting: map[jsonrpc.ID]*batch{}, out: out,
 	}
 	go c.read(bufio.NewReaderSize(in, 64<<10), o.MaxLine)
 	return c
@@ -390,7 +393,6 @@ func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 		id, _ := json.Marshal(r.ID.Raw()) // a string or a number always encodes
 		data, err = errorMessage(id, jsonrpc.CodeInternalError, "the answer could not be encoded"), nil
 	}
-	data = c.splice(data)
 	if c.express != nil {
 		c.express.learn(c, r.ID, data)
 	}
@@ -460,8 +462,7 @@ func (c *lineConn) full() bool {
 func (c *lineConn) writeLine(data []byte) error {
 	c.output.Lock()
 	defer c.output.Unlock()
-	_, err := c.out.Write(append(maskErrors(data, c.mask), '\n'))
-	return err
+	return c.write(c.out, maskErrors(data, c.mask), "\n")
 }
 
 // Close implements [mcp.Connection]. It leaves the streams open: they are the process's.

@@ -36,11 +36,10 @@ func (t *template) call(id []byte, r *gateway.Result) ([]byte, error) {
 	return append(append(b, t.after...), '}'), nil
 }
 
-// list is the answer that lists the tools, an array.
-func (t *template) list(id, tools []byte) []byte {
-	elements := tools[1 : len(tools)-1]
-	b := make([]byte, 0, len(head)+len(id)+len(member)+len(t.before)+len(elements)+1+len(t.after)+2) // and a line feed
-	b = append(append(append(append(append(b, head...), id...), member...), t.before...), elements...)
+// list is the answer that lists the tools, with the placeholder for them.
+func (t *template) list(id []byte, placeholder string) []byte {
+	b := make([]byte, 0, len(head)+len(id)+len(member)+len(t.before)+len(placeholder)+1+len(t.after)+1)
+	b = append(append(append(append(append(b, head...), id...), member...), t.before...), placeholder...)
 	return append(append(append(b, ']'), t.after...), '}')
 }
 
@@ -49,12 +48,11 @@ type lesson struct {
 	request       express
 	kind          string
 	before, after []byte // as in template; set while the result is encoded
-	tools         []byte // of a list
 	result        *gateway.Result
 }
 
-// maxLearned bounds the answers that are learned from, but for lists: a long one costs
-// a comparison and says no more than a short one.
+// maxLearned bounds the answers that are learned from: a long one costs a comparison
+// and says no more than a short one.
 const maxLearned = 64 << 10
 
 // templates are the kinds that are known. They are few and hardly change, so a reader
@@ -89,7 +87,7 @@ func (ts *templates) keep(kind string, t *template) {
 
 // learn keeps the template of a lesson if an answer made from it is the SDK's own.
 // before is the header as it was before the SDK had it.
-func (ts *templates) learn(l *lesson, w *maskedWriter, before http.Header) {
+func (ts *templates) learn(l *lesson, w *maskedWriter, before http.Header, placeholder string) {
 	if l.before == nil || w.status != http.StatusOK || w.copy == nil {
 		return
 	}
@@ -101,7 +99,7 @@ func (ts *templates) learn(l *lesson, w *maskedWriter, before http.Header) {
 	}
 	var again []byte
 	if l.request.list {
-		again = t.list(l.request.id, l.tools)
+		again = t.list(l.request.id, placeholder)
 	} else {
 		again, _ = t.call(l.request.id, l.result)
 	}
