@@ -69,14 +69,25 @@ func init() {
 
 // Main runs the gateway and ends the process.
 func Main(catalog *gateway.CatalogV1) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends the process at once.
-	context.AfterFunc(ctx, stop)
+	ctx, stop := context.WithCancel(context.Background())
+	// Beside the start: the runtime makes a thread for signals, which takes as long as
+	// reading the settings. A signal before that ends the process, which has nothing to finish.
+	go stopOnSignal(stop)
 	tuneCollector()
 	// net/http writes what an upstream sends unasked to the standard logger.
 	log.SetOutput(io.Discard)
 	p := &process{catalog: catalog, args: os.Args[1:], in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	os.Exit(p.run(ctx))
+}
+
+// stopOnSignal calls stop at the first signal that asks for an end. A second one ends
+// the process at once.
+func stopOnSignal(stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	<-signals
+	signal.Stop(signals)
+	stop()
 }
 
 // usageError is wrong input on the command line or in the configuration.
