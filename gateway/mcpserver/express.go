@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,7 +29,7 @@ type express struct {
 	list      bool
 	name      string
 	arguments []byte
-	kind      []byte // _meta of a call, params of a list
+	kind      []byte // what of _meta the SDK's answer depends on
 }
 
 const (
@@ -53,8 +54,13 @@ func readExpress(body []byte) (q express, ok bool) {
 	}
 	switch string(method) {
 	case quotedList:
-		q.list, q.kind = true, params
-		return q, len(params) == 0 || params[0] == '{'
+		var of [4][]byte
+		if len(params) > 0 && !members(params, [4]string{"_meta"}, &of) {
+			return q, false
+		}
+		q.list = true
+		q.kind, ok = decidingMeta(of[0])
+		return q, ok
 	case quotedCall:
 		var of [4][]byte
 		if !members(params, [4]string{"name", "arguments", "_meta"}, &of) {
@@ -64,13 +70,50 @@ func readExpress(body []byte) (q express, ok bool) {
 		if len(name) < 2 || name[0] != '"' || bytes.IndexByte(name, '\\') >= 0 {
 			return q, false
 		}
-		q.name, q.arguments, q.kind = string(name[1:len(name)-1]), of[1], of[2]
-		if bytes.IndexByte(q.kind, '\\') >= 0 || bytes.Contains(q.kind, []byte(IdempotencyKey)) {
-			return q, false // the key belongs to the call, however it is spelled
+		q.name, q.arguments = string(name[1:len(name)-1]), of[1]
+		if q.kind, ok = decidingMeta(of[2]); !ok {
+			return q, false
 		}
 		return q, len(q.arguments) == 0 || q.arguments[0] == '{' && undisputed(q.arguments)
 	}
 	return q, false
+}
+
+// decidingMeta is what answers depend on of a request's _meta: the members that the
+// protocol reserves (MCP 2025-11-25, General fields, "_meta"). What clients add besides,
+// their progress tokens, traces and ids, differs from call to call and is no matter of an
+// answer here; only the idempotency key is, and it belongs to its call.
+func decidingMeta(meta []byte) (kind []byte, ok bool) {
+	if len(meta) == 0 {
+		return nil, true
+	}
+	const most = 8
+	var keys [most]string
+	n, all := 0, true
+	ok = true
+	err := schema.SplitObject(meta, func(key string, value []byte) bool {
+		ok = n < most && key != IdempotencyKey && !slices.Contains(keys[:n], key) && undisputed(value)
+		if !ok {
+			return false
+		}
+		keys[n] = key
+		n++
+		if !strings.HasPrefix(key, "io.modelcontextprotocol/") {
+			all = false
+		}
+		return true
+	})
+	if err != nil || !ok || all {
+		return meta, err == nil && ok
+	}
+	kind = []byte{'{'} // unlike no _meta at all
+	_ = schema.SplitObject(meta, func(key string, value []byte) bool {
+		if strings.HasPrefix(key, "io.modelcontextprotocol/") {
+			kind = append(append(append(strconv.AppendQuote(kind, key), ':'), value...), ',')
+		}
+		return true
+	})
+	return kind, true
 }
 
 // members takes the members of these names out of an object; it is false for what is

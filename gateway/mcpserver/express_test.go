@@ -117,6 +117,15 @@ func bodies() []string {
 	for _, arguments := range []string{`{}`, `null`, `[]`, `7`, `{"q":"a","q":"b"}`, `{"Q":"a"}`, `{"z":1}`, ` { "q" : "x" } `} {
 		list = append(list, callOf(`1`, "echo", arguments))
 	}
+	for _, meta := range []string{
+		`{}`, `[]`, `7`, `{"progressToken":"p"}`, `{"progressToken":1.5}`, `{"progressToken":null}`, `{"progressToken":{}}`, `{"progressToken":[true]}`, `{"progressToken":1e400}`, `{"progressToken":1,"progressToken":2}`,
+		`{"claudecode/toolUseId":"toolu_01","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}`, `{"":1}`, `{"x":"\ud800"}`, `{"x":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`,
+		`{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}`, `{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, `{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","x":1}`, `{"io.modelcontextprotocol/protocolVersion":7,"x":1}`,
+		`{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/protocolVersion":"2025-11-25"}`, `{"io.modelcontextprotocol/related-task":{"taskId":"t"}}`, `{"io.modelcontextprotocol/logLevel":"debug"}`,
+		`{"progressToken":3,` + modernMeta[len(`"_meta":{`):], `{"io.modelcontextprotocol/clientInfo":[],"progressToken":3}`, `{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9}`,
+	} {
+		list = append(list, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"q":"x"},"_meta":`+meta+`}}`, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":`+meta+`}}`)
+	}
 	call := callOf(`1`, "echo", `{"q":"x"}`)
 	list = append(list,
 		callOf(`1`, "image", `{}`), callOf(`1`, "bytes", `{}`), callOf(`1`, "panic", `{}`), callOf(`1`, "nope", `{}`), callOf(`1`, "ECHO", `{}`), callOf(`1`, `\u0065cho`, `{}`), callOf(`1`, "", `{}`),
@@ -171,6 +180,20 @@ func TestACallWithAnIdempotencyKeyIsTheSDKs(t *testing.T) {
 	}
 	if _, ok := readExpress([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo",` + modernMeta + `}}`)); !ok {
 		t.Error("the usual _meta is not")
+	}
+}
+
+// What clients add to each call anew, such as a progress token, makes no kind of its own;
+// and an answer is learned from however long it is.
+func TestUsualRequestsAreOfOneKind(t *testing.T) {
+	t.Parallel()
+	b := newBoth(t)
+	long := strings.Repeat("long ", 1<<18)
+	for i, meta := range []string{`{"progressToken":1}`, `{"progressToken":"2"}`, `{"claudecode/toolUseId":"toolu_3","progressToken":3}`, `{"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}`} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"q":"` + long + `"},"_meta":` + meta + `}}`
+		if known := serve(b.express, post(body)).Header().Get("Content-Length") != ""; known != (i > 0) {
+			t.Errorf("%s: answered from a template is %t", meta, known)
+		}
 	}
 }
 

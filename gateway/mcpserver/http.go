@@ -295,18 +295,20 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 		return
 	}
 	before := maps.Clone(w.Header())
-	masked.copy = []byte{}
+	masked.written = func(message []byte) { g.templates.check(l, message, g.server.placeholder) }
 	g.next.ServeHTTP(masked, out)
-	g.templates.learn(l, masked, before, g.server.placeholder)
+	if masked.status == http.StatusOK {
+		g.templates.learn(l, before, w.Header())
+	}
 }
 
 // maskedWriter masks the credential in errors. The SDK writes a message at once.
 type maskedWriter struct {
 	http.ResponseWriter
-	token  transport.Token
-	server *Server
-	copy   []byte // what was written, less the tools, up to maxLearned bytes; nil for no copy
-	status int
+	token   transport.Token
+	server  *Server
+	written func(message []byte) // is told what is written; nil for nobody
+	status  int
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -325,10 +327,8 @@ func (w *maskedWriter) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
-	if w.copy != nil && len(w.copy)+len(masked) <= maxLearned {
-		w.copy = append(w.copy, masked...)
-	} else {
-		w.copy = nil
+	if w.written != nil {
+		w.written(masked)
 	}
 	if err := w.server.writeMessage(w.ResponseWriter, masked, ""); err != nil {
 		return 0, err

@@ -49,17 +49,24 @@ type lesson struct {
 	kind          string
 	before, after []byte // as in template; set while the result is encoded
 	result        *gateway.Result
+	verdict       verdict
 }
 
-// maxLearned bounds the answers that are learned from: a long one costs a comparison
-// and says no more than a short one.
-const maxLearned = 64 << 10
+// verdict is whether an answer made from the lesson is the SDK's own.
+type verdict uint8
+
+const (
+	unknown verdict = iota
+	same
+	different
+)
 
 // templates are the kinds that are known. They are few and hardly change, so a reader
 // takes no lock.
 type templates struct {
 	known atomic.Pointer[map[string]*template]
 	mu    sync.Mutex // held by writers
+	long  sync.Mutex // held while a long answer is compared
 }
 
 // maxTemplates bounds the kinds; beyond it all are forgotten, for one that is made up
@@ -85,25 +92,46 @@ func (ts *templates) keep(kind string, t *template) {
 	ts.known.Store(&next)
 }
 
-// learn keeps the template of a lesson if an answer made from it is the SDK's own.
-// before is the header as it was before the SDK had it.
-func (ts *templates) learn(l *lesson, w *maskedWriter, before http.Header, placeholder string) {
-	if l.before == nil || w.status != http.StatusOK || w.copy == nil {
+// longAnswer is the length of an answer from which on only one is compared at a time:
+// comparing takes as much memory again.
+const longAnswer = 64 << 10
+
+// check compares what the SDK writes with what would be made from the lesson. The SDK
+// writes an answer at once.
+func (ts *templates) check(l *lesson, message []byte, placeholder string) {
+	if l.verdict != unknown || l.before == nil {
+		l.verdict = different
 		return
 	}
-	t := &template{header: http.Header{}, before: l.before, after: l.after}
-	for name, values := range w.Header() {
-		if _, ours := before[name]; !ours {
-			t.header[name] = slices.Clone(values)
+	if len(message) > longAnswer {
+		if !ts.long.TryLock() {
+			return
 		}
+		defer ts.long.Unlock()
 	}
+	t := &template{before: l.before, after: l.after}
 	var again []byte
 	if l.request.list {
 		again = t.list(l.request.id, placeholder)
 	} else {
 		again, _ = t.call(l.request.id, l.result)
 	}
-	if bytes.Equal(again, w.copy) {
-		ts.keep(l.kind, t)
+	if l.verdict = different; bytes.Equal(again, message) {
+		l.verdict = same
 	}
+}
+
+// learn keeps the template of a lesson. before and after are the header as it was before
+// the SDK had it, and now.
+func (ts *templates) learn(l *lesson, before, after http.Header) {
+	if l.verdict != same {
+		return
+	}
+	t := &template{header: http.Header{}, before: l.before, after: l.after}
+	for name, values := range after {
+		if _, ours := before[name]; !ours {
+			t.header[name] = slices.Clone(values)
+		}
+	}
+	ts.keep(l.kind, t)
 }

@@ -3,19 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/postern-mcp/postern/openapi"
 )
 
-// generated writes and builds a gateway of so many tools of about 1 KB each. The first
+// generate writes and builds a gateway of so many tools of about 1 KB each. The first
 // is the call that is measured.
-func generated(dir string, tools int, api string) (*target, error) {
+func generate(dir string, tools int) (bin string, err error) {
 	name := fmt.Sprintf("tools%d", tools)
 	var doc strings.Builder
 	fmt.Fprintf(&doc, "openapi: 3.1.0\ninfo: {title: %s, version: '1'}\nx-mcp: {env-prefix: VIAT}\nsecurity: [{token: []}]\ncomponents: {securitySchemes: {token: {type: http, scheme: bearer}}}\npaths:\n", name)
@@ -27,50 +25,21 @@ func generated(dir string, tools int, api string) (*target, error) {
 	}
 	spec := filepath.Join(dir, name+".yaml")
 	if err := os.WriteFile(spec, []byte(doc.String()), 0o600); err != nil {
-		return nil, err
+		return "", err
 	}
 	runtime, err := os.Getwd()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	out := filepath.Join(dir, name)
 	if _, err := (openapi.Project{Spec: spec, Out: out, Module: "example.com/" + name, Runtime: runtime}).Create(context.Background()); err != nil {
-		return nil, err
+		return "", err
 	}
-	bin := filepath.Join(dir, name+".bin")
+	bin = filepath.Join(dir, name+".bin")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "./cmd/...")
 	build.Dir, build.Env = out, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	if text, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w\n%s", err, text)
+		return "", fmt.Errorf("build: %w\n%s", err, text)
 	}
-	return &target{
-		bin: bin, env: append(os.Environ(), "VIAT_TOKEN=bench-token"), stdio: []string{"stdio", "--api-url", api},
-		http: func(addr string) []string {
-			return []string{"serve", "--api-url", api, "--listen", addr, "--rate-limit", "1e6"}
-		},
-	}, nil
-}
-
-// listing measures the time in milliseconds of a tools/list on a server that is warm.
-func (t *target) listing() ([]float64, error) {
-	c, err := t.converse()
-	if err != nil {
-		return nil, err
-	}
-	defer c.stop()
-	if _, err := io.WriteString(c.in, handshake); err != nil {
-		return nil, err
-	}
-	best := time.Hour
-	for range 5 {
-		start := time.Now()
-		if _, err := io.WriteString(c.in, list); err != nil {
-			return nil, err
-		}
-		if _, err := c.answer(1); err != nil {
-			return nil, err
-		}
-		best = min(best, time.Since(start))
-	}
-	return []float64{float64(best.Microseconds()) / 1000}, nil
+	return bin, nil
 }
