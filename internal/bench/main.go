@@ -27,12 +27,19 @@ func main() {
 	cold := flag.Int("cold", 10, "cold starts per round, in turns of one")
 	only := flag.String("only", "", "measure only the figures whose name has this in it")
 	short := flag.Bool("short", false, "3 rounds of 200 ms, and twice as far from each bound as it allows")
+	results := flag.String("results", "", "measure nothing, but report on the results.jsonl of a yardstick run")
 	flag.Parse()
 	slack := 1.0
 	if *short {
 		*rounds, *length, *cold, slack = 3, 200*time.Millisecond, 3, 2
 	}
-	figures, err := run(*rounds, *cold, *length, *only)
+	var figures []*figure
+	var err error
+	if *results != "" {
+		figures, err = read(*results)
+	} else {
+		figures, err = run(*rounds, *cold, *length, *only)
+	}
 	if err == nil && !report(os.Stdout, figures, slack) {
 		err = errors.New("a bound is missed")
 	}
@@ -40,6 +47,15 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+func read(name string) ([]*figure, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return yardstick(f)
 }
 
 // run takes every measurement of every target, rounds times; of those only whose name

@@ -67,7 +67,11 @@ func (f *figure) median(place, value int) string {
 	for _, values := range f.values[place] {
 		all = append(all, values[value])
 	}
-	return fmt.Sprintf("%.4g", median(all))
+	m := median(all)
+	if m >= 1000 {
+		return fmt.Sprintf("%.0f", m)
+	}
+	return fmt.Sprintf("%.4g", m)
 }
 
 func median(v []float64) float64 {

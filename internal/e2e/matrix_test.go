@@ -109,6 +109,23 @@ var everyTool = []step{
 	{"trigger.reverse", `{"trigger_id":"trg_demo_ask_1","reason":"a mistake"}`, `"outcome":"reversed"`},
 }
 
+// callEveryTool calls each tool until it succeeds, and then after.
+func callEveryTool(t *testing.T, c caller, after func()) {
+	known := map[string]string{}
+	for _, s := range everyTool {
+		for name, value := range known {
+			s.arguments = strings.ReplaceAll(s.arguments, "$"+name, value)
+		}
+		text := until(t, c, s.want, s.tool, s.arguments)
+		after()
+		for _, name := range []string{"execution_id", "request_id"} {
+			if strings.Contains(text, `"`+name+`":"`) && !strings.HasPrefix(text, `{"lines"`) {
+				known[name] = field(t, text, name)
+			}
+		}
+	}
+}
+
 func TestEveryToolSucceeds(t *testing.T) {
 	t.Parallel()
 	for _, tool := range contract() {
@@ -118,17 +135,6 @@ func TestEveryToolSucceeds(t *testing.T) {
 	}
 	eachWay(t, func(t *testing.T, w way) {
 		a := connect(t, w, settings{api: plane(t), token: pat("full"), project: "mcp-lab"})
-		known := map[string]string{}
-		for _, s := range everyTool {
-			for name, value := range known {
-				s.arguments = strings.ReplaceAll(s.arguments, "$"+name, value)
-			}
-			text := until(t, a, s.want, s.tool, s.arguments)
-			for _, name := range []string{"execution_id", "request_id"} {
-				if strings.Contains(text, `"`+name+`":"`) && !strings.HasPrefix(text, `{"lines"`) {
-					known[name] = field(t, text, name)
-				}
-			}
-		}
+		callEveryTool(t, a, func() {})
 	})
 }

@@ -39,7 +39,8 @@ type peer struct {
 	token    string
 	header   http.Header // HTTP: sent with every request
 	http     *http.Client
-	last     int // id of the latest request
+	last     int    // id of the latest request
+	more     string // further members of each request's _meta
 	// watch sees every message; nil for nobody.
 	watch func(direction, message string)
 }
@@ -101,19 +102,23 @@ func (p *peer) see(direction, message string) {
 	}
 }
 
-// meta is what a request carries at the modern revision instead of a handshake.
-const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + modern + `",` +
-	`"io.modelcontextprotocol/clientInfo":` + clientInfo + `,"io.modelcontextprotocol/clientCapabilities":{}}`
+// protocolMeta is what a request's _meta has at the modern revision instead of a handshake.
+const protocolMeta = `"io.modelcontextprotocol/protocolVersion":"` + modern + `",` +
+	`"io.modelcontextprotocol/clientInfo":` + clientInfo + `,"io.modelcontextprotocol/clientCapabilities":{}`
 
 // message spells a request; params is a JSON object.
 func (p *peer) message(method, params string) string {
 	p.last++
+	members := p.more
 	if p.revision == modern {
+		members = strings.Trim(protocolMeta+","+p.more, ",")
+	}
+	if members != "" {
 		comma := ","
 		if params == "{}" {
 			comma = ""
 		}
-		params = strings.TrimSuffix(params, "}") + comma + meta + "}"
+		params = strings.TrimSuffix(params, "}") + comma + `"_meta":{` + members + "}}"
 	}
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, p.last, method, params)
 }
