@@ -73,6 +73,9 @@ func run(rounds, cold int, length time.Duration, only string) ([]*figure, error)
 		return nil, err
 	}
 	figures := slices.DeleteFunc(figures(targets, length, cold), func(f *figure) bool { return !strings.Contains(f.what, only) })
+	if len(figures) == 0 {
+		return nil, fmt.Errorf("no figure has %q in its name", only)
+	}
 	for range rounds {
 		for _, f := range figures {
 			for range max(1, f.turns) {
