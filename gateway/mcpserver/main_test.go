@@ -99,8 +99,8 @@ func newWorld(t testing.TB, leftOut ...string) *world {
 		default:
 			rw.Header().Set("Content-Type", "text/plain")
 			q := r.URL.Query().Get("q")
-			if status, body, ok := strings.Cut(q, "!"); ok {
-				code := map[string]int{"404": 404, "401": 401}[status]
+			status, body, _ := strings.Cut(q, "!")
+			if code := map[string]int{"404": 404, "401": 401}[status]; code != 0 {
 				rw.WriteHeader(code)
 				q = body
 			}
