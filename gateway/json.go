@@ -12,7 +12,12 @@ import (
 // section 7) with no escape that is not needed: what is JSON itself and full of
 // quotes is long enough as it is.
 func appendJSON[T string | []byte](b []byte, text T) []byte {
-	b = append(b, '"')
+	return append(appendEscaped(append(b, '"'), text), '"')
+}
+
+// appendEscaped appends what stands between the quotes. It goes by bytes, so that a
+// text may be given to it in parts, cut anywhere.
+func appendEscaped[T string | []byte](b []byte, text T) []byte {
 	from := 0
 	for i := range len(text) {
 		c := text[i]
@@ -35,7 +40,7 @@ func appendJSON[T string | []byte](b []byte, text T) []byte {
 			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
 		}
 	}
-	return append(append(b, text[from:]...), '"')
+	return append(b, text[from:]...)
 }
 
 // appendKey appends a member's name and its colon.

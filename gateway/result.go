@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"net/http"
 	"slices"
@@ -37,6 +38,23 @@ func (r *Result) AppendText(b []byte) []byte {
 		return appendJSON(b, r.Err.Envelope())
 	}
 	return appendJSON(b, r.Text)
+}
+
+// WriteText writes what AppendText appends, in parts, so that it is never held as a
+// whole. What goes wrong is w's to say when it is flushed.
+func (r *Result) WriteText(w *bufio.Writer) {
+	text := r.Text
+	if r.Err != nil {
+		text = r.Err.Envelope()
+	}
+	_ = w.WriteByte('"')
+	for part := range slices.Chunk(text, 4<<10) {
+		if w.Available() < 2*len(part) {
+			_ = w.Flush()
+		}
+		_, _ = w.Write(appendEscaped(w.AvailableBuffer(), part))
+	}
+	_ = w.WriteByte('"')
 }
 
 // Size is the result's length in bytes, for the log.

@@ -24,7 +24,7 @@ func TestAllocationsOfTheUsualCall(t *testing.T) {
 		run  func()
 	}{
 		{"reading a request", 1, func() { readExpress(body) }}, // the tool's name
-		{"putting an answer together", 1, func() { _, _ = known.call([]byte("1"), result) }},
+		{"putting an answer together", 1, func() { _, _ = known.call([]byte("1"), result, "") }},
 		// The whole, with the test's own request and recorder, and the API's side: two
 		// thirds are net/http's.
 		{"a call", 160, func() { h.ServeHTTP(httptest.NewRecorder(), post(string(body))) }},

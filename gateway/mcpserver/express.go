@@ -255,11 +255,17 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 	}
 	result := g.server.gateway.Call(ctx, gateway.Caller{Token: token, Header: r.Header.Get}, tool, q.arguments)
 	defer result.Release()
-	answer, err := t.call(q.id, result)
+	standIn := g.server.standIn(result, 0)
+	answer, err := t.call(q.id, result, standIn)
 	if err != nil {
 		g.log.ErrorContext(ctx, "an answer could not be encoded", "tool", tool.Name, "error", err)
 		e := apierrors.New(apierrors.Internal, "the answer could not be encoded")
-		answer, _ = t.call(q.id, &gateway.Result{Err: e}) // an envelope always can
+		answer, _ = t.call(q.id, &gateway.Result{Err: e}, "") // an envelope always can
+	}
+	if standIn != "" {
+		t.setHeader(w.Header())
+		_ = g.server.writeMessage(w, answer, "", result)
+		return true, nil
 	}
 	t.answer(w, answer)
 	return true, nil
@@ -267,19 +273,22 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 
 // answer writes a message with the headers that the SDK gives it.
 func (t *template) answer(w http.ResponseWriter, message []byte) {
-	t.setHeader(w.Header(), len(message))
+	h := w.Header()
+	t.setHeader(h)
+	h["Content-Length"] = []string{strconv.Itoa(len(message))}
 	_, _ = w.Write(message)
 }
 
 func (t *template) answerList(w http.ResponseWriter, id []byte, s *Server) {
 	message := t.list(id, s.placeholder)
-	t.setHeader(w.Header(), len(message)-len(s.placeholder)+s.gateway.ListSize())
+	h := w.Header()
+	t.setHeader(h)
+	h["Content-Length"] = []string{strconv.Itoa(len(message) - len(s.placeholder) + s.gateway.ListSize())}
 	_ = s.writeMessage(w, message, "")
 }
 
-func (t *template) setHeader(h http.Header, length int) {
+func (t *template) setHeader(h http.Header) {
 	for name, values := range t.header {
 		h[name] = values
 	}
-	h["Content-Length"] = []string{strconv.Itoa(length)}
 }

@@ -154,7 +154,7 @@ func (x *expressLines) message(ctx context.Context, q express, t *template, tool
 		result = x.server.gateway.Call(ctx, caller, tool, q.arguments)
 	}
 	x.peer.hold(result)
-	message, err := t.call(q.id, result)
+	message, err := t.call(q.id, result, "")
 	if err != nil {
 		return errorMessage(q.id, jsonrpc.CodeInternalError, "the answer could not be encoded")
 	}

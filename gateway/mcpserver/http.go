@@ -277,10 +277,11 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 		mask:   token.Mask,
 		done:   done,
 		lesson: l,
-		hold: func(result *gateway.Result) {
+		hold: func(result *gateway.Result) string {
 			mu.Lock()
 			defer mu.Unlock()
 			held = append(held, result)
+			return g.server.standIn(result, len(held)-1)
 		},
 	}))
 	out.Header.Del("Authorization") // nothing behind here needs it
@@ -289,13 +290,17 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 		// Answers are JSON; a client that accepts that need not accept streams too.
 		out.Header.Set("Accept", "application/json, text/event-stream")
 	}
-	masked := &maskedWriter{ResponseWriter: w, token: token, server: g.server}
+	masked := &maskedWriter{ResponseWriter: w, token: token, write: func(message []byte) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return g.server.writeMessage(w, message, "", held...)
+	}}
 	if l == nil {
 		g.next.ServeHTTP(masked, out)
 		return
 	}
 	before := maps.Clone(w.Header())
-	masked.written = func(message []byte) { g.templates.check(l, message, g.server.placeholder) }
+	masked.written = func(message []byte) { l.check(message, g.server.placeholder) }
 	g.next.ServeHTTP(masked, out)
 	if masked.status == http.StatusOK {
 		g.templates.learn(l, before, w.Header())
@@ -306,7 +311,7 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 type maskedWriter struct {
 	http.ResponseWriter
 	token   transport.Token
-	server  *Server
+	write   func(message []byte) error
 	written func(message []byte) // is told what is written; nil for nobody
 	status  int
 }
@@ -330,7 +335,7 @@ func (w *maskedWriter) Write(b []byte) (int, error) {
 	if w.written != nil {
 		w.written(masked)
 	}
-	if err := w.server.writeMessage(w.ResponseWriter, masked, ""); err != nil {
+	if err := w.write(masked); err != nil {
 		return 0, err
 	}
 	return len(b), nil

@@ -104,6 +104,9 @@ func newWorld(t testing.TB, leftOut ...string) *world {
 				rw.WriteHeader(code)
 				q = body
 			}
+			if q == "long" {
+				q = strings.Repeat("\"ä\\ \n\x01", longText/8)
+			}
 			_, _ = io.WriteString(rw, q)
 		}
 	}))

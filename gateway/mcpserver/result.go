@@ -16,18 +16,19 @@ import (
 // encoded, because encoding/json would copy it once for each level it is nested in.
 type callResult struct {
 	*mcp.CallToolResult
-	result *gateway.Result
-	typed  bool
-	lesson *lesson // noted what is around the block; nil for nobody
+	result  *gateway.Result
+	standIn string // for the block; "" for none
+	typed   bool
+	lesson  *lesson // noted what is around the block; nil for nobody
 }
 
 // hasResultType is the first revision whose results say that they are complete.
 const hasResultType = "2026-07-28"
 
 // newResult returns the answer to req, whose _meta names its revision from that one on.
-func newResult(req *mcp.CallToolRequest, r *gateway.Result, l *lesson) mcp.Result {
+func newResult(req *mcp.CallToolRequest, r *gateway.Result, standIn string, l *lesson) mcp.Result {
 	revision, _ := req.Params.Meta[mcp.MetaKeyProtocolVersion].(string)
-	return callResult{&mcp.CallToolResult{Content: []mcp.Content{}}, r, revision >= hasResultType, l}
+	return callResult{&mcp.CallToolResult{Content: []mcp.Content{}}, r, standIn, revision >= hasResultType, l}
 }
 
 // MarshalJSON puts the block where the SDK has an empty array, and adds isError,
@@ -43,11 +44,10 @@ func (r callResult) MarshalJSON() ([]byte, error) {
 		after = append([]byte(`,"resultType":"complete"`), after...)
 	}
 	if r.lesson != nil {
-		r.lesson.before, r.lesson.after, r.lesson.result = before, after, r.result
+		r.lesson.before, r.lesson.after, r.lesson.result, r.lesson.standIn = before, after, r.result, r.standIn
 	}
-	// What is quoted in JSON grows by a backslash for each quote.
-	b := make([]byte, 0, len(before)+len(after)+len(r.result.Text)*5/4+512)
-	b, err = appendBlock(append(b, before...), r.result)
+	b := make([]byte, 0, len(before)+len(after)+blockSize(r.result, r.standIn)+16)
+	b, err = appendBlock(append(b, before...), r.result, r.standIn)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +55,25 @@ func (r callResult) MarshalJSON() ([]byte, error) {
 	return append(b, after...), nil
 }
 
-// appendBlock appends the one content block of a result.
-func appendBlock(b []byte, r *gateway.Result) ([]byte, error) {
+const textBlock = `{"type":"text","text":`
+
+// blockSize estimates the length of a block: what is quoted in JSON grows by a backslash
+// for each quote.
+func blockSize(r *gateway.Result, standIn string) int {
+	if standIn != "" {
+		return len(standIn)
+	}
+	return len(r.Text)*5/4 + len(r.Data)*4/3 + 256
+}
+
+// appendBlock appends the one content block of a result, or what stands in for it.
+func appendBlock(b []byte, r *gateway.Result, standIn string) ([]byte, error) {
+	if standIn != "" {
+		return append(b, standIn...), nil
+	}
 	block := otherBlock(r)
 	if block == nil {
-		return append(r.AppendText(append(b, `{"type":"text","text":`...)), '}'), nil
+		return append(r.AppendText(append(b, textBlock...)), '}'), nil
 	}
 	encoded, err := json.Marshal(block)
 	return append(b, encoded...), err

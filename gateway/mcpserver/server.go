@@ -37,14 +37,16 @@ type Server struct {
 	sdk     *mcp.Server
 	log     *slog.Logger
 
-	placeholder string // of the tools in a list, a JSON string
+	mark        string // begins what stands in for something, a JSON string
+	placeholder string // stands in for the tools of a list
 
 	sdkAlone bool // no templates: for tests that compare with the SDK
 }
 
 // New returns a server; version is the gateway's, as clients are told it.
 func New(g *gateway.Gateway, version string, log *slog.Logger) *Server {
-	s := &Server{gateway: g, log: log, placeholder: `"` + rand.Text() + `"`}
+	s := &Server{gateway: g, log: log, mark: `"` + rand.Text()}
+	s.placeholder = s.mark + toolsMark + `"`
 	about := g.Catalog().Server
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: about.Name, Title: about.Title, Version: version}, &mcp.ServerOptions{
 		Instructions: about.Instructions,
@@ -77,8 +79,9 @@ type peer struct {
 	mask func([]byte) []byte
 	// done ends the call; nil where only the SDK's context does.
 	done context.Context
-	// hold is given each result; it is to release it once it is written.
-	hold func(*gateway.Result)
+	// hold is given each result; it is to release it once it is written. It returns what
+	// stands in for the result's block, as standIn does.
+	hold func(*gateway.Result) (standIn string)
 	// lesson notes what the SDK makes of the request; nil for nobody.
 	lesson *lesson
 }
@@ -123,7 +126,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Re
 	}
 	caller, refusal := p.caller(tool)
 	if refusal != nil {
-		return newResult(req, s.gateway.Refuse(ctx, tool, refusal), nil), nil
+		return newResult(req, s.gateway.Refuse(ctx, tool, refusal), "", nil), nil
 	}
 	if key, ok := req.Params.Meta[IdempotencyKey]; ok {
 		if caller.IdempotencyKey, ok = key.(string); !ok || caller.IdempotencyKey == "" {
@@ -138,8 +141,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Re
 		defer context.AfterFunc(p.done, cancel)()
 	}
 	result := s.gateway.Call(ctx, caller, tool, req.Params.Arguments)
-	p.hold(result)
-	return newResult(req, result, p.lesson), nil
+	return newResult(req, result, p.hold(result), p.lesson), nil
 }
 
 // listTools answers with the one page there is.

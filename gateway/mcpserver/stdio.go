@@ -62,8 +62,9 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 			token, _ := o.Token()
 			return token
 		}}, nil
-	}, hold: func(result *gateway.Result) {
+	}, hold: func(result *gateway.Result) string {
 		result.Release() // lineConn bounds what waits to be written
+		return ""
 	}, mask: func(b []byte) (masked []byte) {
 		// A panic of Token is answered where a call asks for it; it must not end the process here.
 		defer func() {
@@ -134,9 +135,6 @@ type lineConn struct {
 	output sync.Mutex // held while a line is written, and never together with mu
 	out    io.Writer
 }
-
-// messageWriter writes a message or a batch to w, and what ends it.
-type messageWriter func(w io.Writer, message []byte, end string) error
 
 // line is one line of input, or why it cannot be one.
 type line struct {

@@ -1,0 +1,92 @@
+package mcpserver
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/postern-mcp/postern/gateway"
+)
+
+// What is long is not encoded with the message that it is in: something stands in for it,
+// and it is put in as the message is written.
+
+// toolsMark follows the mark of what stands in for the tools.
+const toolsMark = "tools"
+
+// listResult is the SDK's result with a placeholder for the tools. The SDK encodes it
+// several times over, which for some hundred tools is most of a start; what the
+// generator serialised takes its place as the message is written.
+type listResult struct {
+	*mcp.ListToolsResult
+	placeholder string
+	lesson      *lesson
+}
+
+// MarshalJSON puts the placeholder where the SDK has an empty array.
+func (r *listResult) MarshalJSON() ([]byte, error) {
+	before, after, err := around(r.ListToolsResult, `"tools":[`)
+	if err != nil {
+		return nil, err
+	}
+	if r.lesson != nil {
+		r.lesson.before, r.lesson.after = before, after[1:]
+	}
+	b := make([]byte, 0, len(before)+len(r.placeholder)+len(after))
+	return append(append(append(b, before...), r.placeholder...), after...), nil
+}
+
+// longText is the length of a text in bytes from which on something stands in for it, too.
+const longText = 64 << 10
+
+// standIn is what a message has in the place of the content block of the result that is
+// handed to writeMessage at that index; "" for a block that is encoded with the message.
+func (s *Server) standIn(r *gateway.Result, index int) string {
+	if r.MIMEType != "" || len(r.Text) <= longText || s.sdkAlone {
+		return ""
+	}
+	return s.mark + strconv.Itoa(index) + `"`
+}
+
+// pieces collects what is written in pieces of the size of a pipe's buffer, which is also
+// what a message takes beyond the answer itself while a slow peer reads it.
+var pieces = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
+
+// messageWriter is what writeMessage is.
+type messageWriter func(w io.Writer, message []byte, end string, results ...*gateway.Result) error
+
+// writeMessage writes a message, or a batch of them, and end. The tools and the blocks
+// of results take the place of what stands in for them, which begins with a random mark,
+// so that nothing else is taken for it.
+func (s *Server) writeMessage(w io.Writer, message []byte, end string, results ...*gateway.Result) error {
+	before, after, found := bytes.Cut(message, []byte(s.mark))
+	if !found {
+		_, err := w.Write(append(message, end...))
+		return err
+	}
+	b := pieces.Get().(*bufio.Writer)
+	b.Reset(w)
+	for found {
+		_, _ = b.Write(before)
+		var what []byte
+		if what, after, _ = bytes.Cut(after, []byte{'"'}); string(what) == toolsMark {
+			s.gateway.WriteList(b)
+		} else {
+			index, _ := strconv.Atoi(string(what)) // of standIn
+			_, _ = b.WriteString(textBlock)
+			results[index].WriteText(b)
+			_ = b.WriteByte('}')
+		}
+		before, after, found = bytes.Cut(after, []byte(s.mark))
+	}
+	_, _ = b.Write(before)
+	_, _ = b.WriteString(end)
+	err := b.Flush()
+	b.Reset(nil)
+	pieces.Put(b)
+	return err
+}
