@@ -91,7 +91,7 @@ func TestCloseEndsRead(t *testing.T) {
 	t.Parallel()
 	in, out := io.Pipe()
 	defer out.Close()
-	c := newLineConn(in, io.Discard, StdioOptions{MaxLine: 100, Grace: time.Minute}, transport.Token{}.Mask, func() {}, new(Server).writeMessage, nil)
+	c := newLineConn(in, io.Discard, StdioOptions{MaxLine: 100, Grace: time.Minute}, transport.Token{}.Mask, func() {}, new(Server).write, nil)
 	ended := make(chan struct{})
 	go func() {
 		if m, err := c.Read(context.Background()); m != nil || !errors.Is(err, io.EOF) {

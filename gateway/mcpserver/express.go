@@ -264,7 +264,7 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 	}
 	if standIn != "" {
 		t.setHeader(w.Header())
-		_ = g.server.writeMessage(w, answer, "", result)
+		_ = g.server.write(w, outgoing{message: answer, results: []*gateway.Result{result}})
 		return true, nil
 	}
 	t.answer(w, answer)
@@ -284,7 +284,7 @@ func (t *template) answerList(w http.ResponseWriter, id []byte, s *Server) {
 	h := w.Header()
 	t.setHeader(h)
 	h["Content-Length"] = []string{strconv.Itoa(len(message) - len(s.placeholder) + s.gateway.ListSize())}
-	_ = s.writeMessage(w, message, "")
+	_ = s.write(w, outgoing{message: message})
 }
 
 func (t *template) setHeader(h http.Header) {

@@ -290,10 +290,11 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 		// Answers are JSON; a client that accepts that need not accept streams too.
 		out.Header.Set("Accept", "application/json, text/event-stream")
 	}
-	masked := &maskedWriter{ResponseWriter: w, token: token, write: func(message []byte) error {
+	masked := &maskedWriter{ResponseWriter: w, token: token, write: func(o outgoing) error {
 		mu.Lock()
-		defer mu.Unlock()
-		return g.server.writeMessage(w, message, "", held...)
+		o.results = held
+		mu.Unlock()
+		return g.server.write(w, o)
 	}}
 	if l == nil {
 		g.next.ServeHTTP(masked, out)
@@ -311,7 +312,7 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 type maskedWriter struct {
 	http.ResponseWriter
 	token   transport.Token
-	write   func(message []byte) error
+	write   func(outgoing) error
 	written func(message []byte) // is told what is written; nil for nobody
 	status  int
 }
@@ -325,17 +326,17 @@ func (w *maskedWriter) WriteHeader(status int) {
 }
 
 func (w *maskedWriter) Write(b []byte) (int, error) {
-	masked := maskErrors(b, w.token.Mask)
-	if w.Header().Get("Content-Type") != "application/json" {
-		masked = w.token.Mask(b)
+	o := outgoing{message: b}
+	if holdsError(b) || w.Header().Get("Content-Type") != "application/json" {
+		o.mask = w.token.Mask
 	}
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
 	if w.written != nil {
-		w.written(masked)
+		w.written(b)
 	}
-	if err := w.write(masked); err != nil {
+	if err := w.write(o); err != nil {
 		return 0, err
 	}
 	return len(b), nil

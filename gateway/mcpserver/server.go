@@ -160,15 +160,10 @@ func (s *Server) listTools(ctx context.Context, req *mcp.ListToolsRequest) (mcp.
 	}, nil
 }
 
-// maskErrors masks the credential in a message, or a batch of them, that holds an
-// error: the SDK's repeat what the client said. Results are masked when they are
-// made. The quotes of the member's name cannot stand in a string unescaped.
-func maskErrors(data []byte, mask func([]byte) []byte) []byte {
-	if !bytes.Contains(data, []byte(`"error":`)) {
-		return data
-	}
-	return mask(data)
-}
+// holdsError reports a message, or a batch of them, with an error, in which the credential
+// must be masked: the SDK's errors repeat what the client said. Results are masked when
+// they are made. The quotes of the member's name cannot stand in a string unescaped.
+func holdsError(data []byte) bool { return bytes.Contains(data, []byte(`"error":`)) }
 
 // errorMessage is an error response to the id, which is JSON; to null if it is nil.
 func errorMessage(id []byte, code int, message string) []byte {

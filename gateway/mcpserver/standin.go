@@ -44,7 +44,7 @@ func (r *listResult) MarshalJSON() ([]byte, error) {
 const longText = 64 << 10
 
 // standIn is what a message has in the place of the content block of the result that is
-// handed to writeMessage at that index; "" for a block that is encoded with the message.
+// handed to write at that index; "" for a block that is encoded with the message.
 func (s *Server) standIn(r *gateway.Result, index int) string {
 	if r.MIMEType != "" || len(r.Text) <= longText || s.sdkAlone {
 		return ""
@@ -56,35 +56,44 @@ func (s *Server) standIn(r *gateway.Result, index int) string {
 // what a message takes beyond the answer itself while a slow peer reads it.
 var pieces = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
-// messageWriter is what writeMessage is.
-type messageWriter func(w io.Writer, message []byte, end string, results ...*gateway.Result) error
+// outgoing is a message, or a batch of them, on its way to a client.
+type outgoing struct {
+	message []byte
+	mask    func([]byte) []byte // takes the credential out; nil for one that cannot hold it
+	results []*gateway.Result   // whose blocks something may stand in for
+	end     string              // follows the message
+}
 
-// writeMessage writes a message, or a batch of them, and end. The tools and the blocks
-// of results take the place of what stands in for them, which begins with a random mark,
-// so that nothing else is taken for it.
-func (s *Server) writeMessage(w io.Writer, message []byte, end string, results ...*gateway.Result) error {
-	before, after, found := bytes.Cut(message, []byte(s.mark))
+// write writes a message. The tools and the blocks of results take the place of what
+// stands in for them, which begins with a random mark, so that nothing else is taken for
+// it. Only what is between is masked: a short credential could be guessed to be part of the mark.
+func (s *Server) write(w io.Writer, o outgoing) error {
+	mask := o.mask
+	if mask == nil {
+		mask = func(b []byte) []byte { return b }
+	}
+	before, after, found := bytes.Cut(o.message, []byte(s.mark))
 	if !found {
-		_, err := w.Write(append(message, end...))
+		_, err := w.Write(append(mask(o.message), o.end...))
 		return err
 	}
 	b := pieces.Get().(*bufio.Writer)
 	b.Reset(w)
 	for found {
-		_, _ = b.Write(before)
+		_, _ = b.Write(mask(before))
 		var what []byte
 		if what, after, _ = bytes.Cut(after, []byte{'"'}); string(what) == toolsMark {
 			s.gateway.WriteList(b)
 		} else {
 			index, _ := strconv.Atoi(string(what)) // of standIn
 			_, _ = b.WriteString(textBlock)
-			results[index].WriteText(b)
+			o.results[index].WriteText(b)
 			_ = b.WriteByte('}')
 		}
 		before, after, found = bytes.Cut(after, []byte(s.mark))
 	}
-	_, _ = b.Write(before)
-	_, _ = b.WriteString(end)
+	_, _ = b.Write(mask(before))
+	_, _ = b.WriteString(o.end)
 	err := b.Flush()
 	b.Reset(nil)
 	pieces.Put(b)

@@ -79,7 +79,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 	if !s.sdkAlone {
 		templates = newExpressLines(s, p)
 	}
-	conn := newLineConn(in, out, o, p.mask, expire, s.writeMessage, templates)
+	conn := newLineConn(in, out, o, p.mask, expire, s.write, templates)
 	// The connection outlives ctx by the grace time, so that what is in flight can finish.
 	session, err := s.sdk.Connect(withPeer(context.WithoutCancel(ctx), p), conn, nil)
 	if err != nil {
@@ -120,7 +120,7 @@ type lineConn struct {
 	grace   time.Duration
 	mask    func([]byte) []byte // takes the credential out of a text
 	express *expressLines       // nil for none
-	write   messageWriter
+	write   func(io.Writer, outgoing) error
 	expire  func() // ends the calls that are in flight
 
 	endOnce, closeOnce sync.Once
@@ -149,7 +149,7 @@ type batch struct {
 	answers []json.RawMessage
 }
 
-func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) []byte, expire func(), write messageWriter, templates *expressLines) *lineConn {
+func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) []byte, expire func(), write func(io.Writer, outgoing) error, templates *expressLines) *lineConn {
 	c := &lineConn{
 		lines: make(chan line), room: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{}),
 		grace: o.Grace, mask: mask, expire: expire, write: write, express: templates, waiting: map[jsonrpc.ID]*batch{}, out: out,
@@ -460,7 +460,11 @@ func (c *lineConn) full() bool {
 func (c *lineConn) writeLine(data []byte) error {
 	c.output.Lock()
 	defer c.output.Unlock()
-	return c.write(c.out, maskErrors(data, c.mask), "\n")
+	o := outgoing{message: data, end: "\n"}
+	if holdsError(data) {
+		o.mask = c.mask
+	}
+	return c.write(c.out, o)
 }
 
 // Close implements [mcp.Connection]. It leaves the streams open: they are the process's.
