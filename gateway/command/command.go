@@ -40,6 +40,9 @@ type process struct {
 	in      io.Reader
 	out     io.Writer
 	err     io.Writer
+	// stoppable is closed once a signal stops the command instead of ending the process;
+	// nil where there are no signals.
+	stoppable <-chan struct{}
 }
 
 // command is one of the program's commands. setup declares its settings and
@@ -72,19 +75,21 @@ func Main(catalog *gateway.CatalogV1) {
 	ctx, stop := context.WithCancel(context.Background())
 	// Beside the start: the runtime makes a thread for signals, which takes as long as
 	// reading the settings. A signal before that ends the process, which has nothing to finish.
-	go stopOnSignal(stop)
+	stoppable := make(chan struct{})
+	go stopOnSignal(stop, stoppable)
 	tuneCollector()
 	// net/http writes what an upstream sends unasked to the standard logger.
 	log.SetOutput(io.Discard)
-	p := &process{catalog: catalog, args: os.Args[1:], in: os.Stdin, out: os.Stdout, err: os.Stderr}
+	p := &process{catalog: catalog, args: os.Args[1:], in: os.Stdin, out: os.Stdout, err: os.Stderr, stoppable: stoppable}
 	os.Exit(p.run(ctx))
 }
 
 // stopOnSignal calls stop at the first signal that asks for an end. A second one ends
 // the process at once.
-func stopOnSignal(stop func()) {
+func stopOnSignal(stop func(), waiting chan<- struct{}) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	close(waiting)
 	<-signals
 	signal.Stop(signals)
 	stop()

@@ -122,6 +122,9 @@ func (f *httpFlags) run(ctx context.Context, p *process, s *settings, up *upstre
 	} else {
 		go func() { served <- server.Serve(listener) }()
 	}
+	if p.stoppable != nil {
+		<-p.stoppable
+	}
 	log.Info("listening", slog.String("url", scheme+"://"+listener.Addr().String()+"/mcp"), slog.Int("tools", len(g.Tools())))
 	select {
 	case err := <-served:

@@ -20,7 +20,7 @@ import (
 // a client sends besides, its headers and its _meta, is the same each time. The SDK
 // stays the authority on that rest. The first request of a kind goes to it, and what
 // it puts around the result is kept as a template (template.go) once a result put
-// together from it is the SDK's own, byte for byte. Further requests of the kind are
+// together from it is the SDK's own, byte for byte over HTTP. Further requests of the kind are
 // answered from the template. Whatever is unusual, here or there, goes to the SDK.
 
 // express is a request that the template of its kind is enough to answer.
@@ -148,7 +148,7 @@ func plainID(id []byte) bool {
 	return len(id) > 0 && len(id) <= 15 && (id[0] != '0' || len(id) == 1) && strings.Trim(string(id), "0123456789") == ""
 }
 
-// undisputed reports arguments that every reader takes alike: no number beyond what
+// undisputed reports arguments, or another valid JSON value, that every reader takes alike: no number beyond what
 // fits a float, no half of a surrogate pair, no depth that is somebody's limit.
 func undisputed(arguments []byte) bool {
 	const maxDigits, maxDepth = 15, 64
@@ -253,22 +253,33 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 		defer cancel()
 		defer context.AfterFunc(g.calls, cancel)()
 	}
-	result := g.server.gateway.Call(ctx, gateway.Caller{Token: token, Header: r.Header.Get}, tool, q.arguments)
-	defer result.Release()
-	standIn := g.server.standIn(result, 0)
-	answer, err := t.call(q.id, result, standIn)
-	if err != nil {
-		g.log.ErrorContext(ctx, "an answer could not be encoded", "tool", tool.Name, "error", err)
-		e := apierrors.New(apierrors.Internal, "the answer could not be encoded")
-		answer, _ = t.call(q.id, &gateway.Result{Err: e}, "") // an envelope always can
-	}
-	if standIn != "" {
-		t.setHeader(w.Header())
-		_ = g.server.write(w, outgoing{message: answer, results: []*gateway.Result{result}})
+	message, result := g.server.expressCall(ctx, gateway.Caller{Token: token, Header: r.Header.Get}, &q, t, tool)
+	if result == nil {
+		t.answer(w, message)
 		return true, nil
 	}
-	t.answer(w, answer)
+	defer result.Release()
+	if g.server.standIn(result, 0) == "" {
+		t.answer(w, message)
+		return true, nil
+	}
+	t.setHeader(w.Header())
+	_ = g.server.write(w, outgoing{message: message, results: []*gateway.Result{result}})
 	return true, nil
+}
+
+// expressCall makes a call and the answer to it; the result is to be released, unless it
+// is nil because of a panic.
+func (s *Server) expressCall(ctx context.Context, caller gateway.Caller, q *express, t *template, tool *gateway.Tool) (message []byte, result *gateway.Result) {
+	defer s.recovered(ctx, q, &message)
+	result = s.gateway.Call(ctx, caller, tool, q.arguments)
+	message, err := t.call(q.id, result, s.standIn(result, 0))
+	if err != nil {
+		s.log.ErrorContext(ctx, "an answer could not be encoded", "tool", tool.Name, "error", err)
+		e := apierrors.New(apierrors.Internal, "the answer could not be encoded")
+		message, _ = t.call(q.id, &gateway.Result{Err: e}, "") // an envelope always can
+	}
+	return message, result
 }
 
 // answer writes a message with the headers that the SDK gives it.

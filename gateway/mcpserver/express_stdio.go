@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"log/slog"
-	"runtime/debug"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -137,12 +135,7 @@ func (x *expressLines) answer(ctx context.Context, c *lineConn, q express, id js
 }
 
 func (x *expressLines) message(ctx context.Context, q express, t *template, tool *gateway.Tool) (message []byte) {
-	defer func() {
-		if v := recover(); v != nil { // as Server.receive
-			x.server.log.LogAttrs(ctx, slog.LevelError, "panic in a request", slog.String("method", "tools/call"), slog.String("stack", string(debug.Stack())))
-			message = errorMessage(q.id, jsonrpc.CodeInternalError, "the gateway failed while handling this request")
-		}
-	}()
+	defer x.server.recovered(ctx, &q, &message)
 	if q.list {
 		return t.list(q.id, x.server.placeholder)
 	}
@@ -161,7 +154,8 @@ func (x *expressLines) message(ctx context.Context, q express, t *template, tool
 	return message
 }
 
-// learn keeps the template of the SDK's answer to a request that was noted.
+// learn keeps the template of the SDK's answer to a request that was noted. Around the
+// block of a call are the SDK's own bytes; what is in it is not made again to compare.
 func (x *expressLines) learn(c *lineConn, id jsonrpc.ID, data []byte) {
 	c.mu.Lock()
 	q, ok := x.lessons[id]

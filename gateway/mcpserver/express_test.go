@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/postern-mcp/postern/gateway"
 )
 
 // both is a server that answers from templates and one that the SDK answers for alone.
@@ -110,7 +112,7 @@ func bodies() []string {
 	for _, q := range []string{
 		`"x"`, `""`, `"a\"b\\c\/\u00e9\ud83d\ude00"`, `"\ud800"`, `"\u0000"`, "\"\xff\"", `null`, `7`, `1e400`, `1E5`, `-0.0`, `12345678901234567890`,
 		strings.Repeat("9", 400), `{"a":1}`, `[1]`, strings.Repeat("[", 90) + strings.Repeat("]", 90), strings.Repeat("[", 2000) + strings.Repeat("]", 2000),
-		`"404!gone"`, `"401!no"`, `"long"`, `"` + strings.Repeat("long ", 1000) + `"`,
+		`"302!there"`, `"404!gone"`, `"401!no"`, `"500!broken"`, `"long"`, `"` + strings.Repeat("long ", 1000) + `"`,
 	} {
 		list = append(list, callOf(`1`, "echo", `{"q":`+q+`}`), strings.Replace(callOf(`1`, "echo", `{"q":`+q+`}`), `"params":{`, `"params":{`+modernMeta+`,`, 1))
 	}
@@ -237,6 +239,22 @@ func TestATemplatesCallEnds(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("no answer")
+	}
+}
+
+// A panic outside the call's own handling is an answer, as on the SDK's way.
+func TestAPanicBehindATemplateIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.Handler(HTTPOptions{})
+	serve(h, post(callOf(`1`, "echo", `{}`)))
+	w.Server.gateway = gateway.New(gateway.Options{Catalog: w.Server.gateway.Catalog()}) // it has no API
+	r := serve(h, post(callOf(`7`, "echo", `{}`)))
+	if r.Code != http.StatusOK || r.Body.String() != `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"`+panicked+`"}}` {
+		t.Errorf("%d %s", r.Code, r.Body)
+	}
+	if !strings.Contains(w.log.String(), "panic in a request") {
+		t.Error("the panic is not in the log")
 	}
 }
 

@@ -96,13 +96,13 @@ func (h *Handler) Drain() <-chan struct{} { return h.drain.begin() }
 func (h *Handler) Expire() { h.expire() }
 
 // Handler returns the gateway over Streamable HTTP (MCP 2025-11-25, Transports),
-// stateless and with JSON answers: nothing is kept between requests, so that
+// stateless and with JSON answers: nothing of a request is kept, so that
 // replicas scale behind any load balancer.
 //
 // A request passes these in order, each with an outcome of its own: whether the
 // gateway is shutting down (503), who may connect (403), Host and Origin (403), the
 // method (405), the bearer (401), the size (413), the syntax (400), the rate (429),
-// and then the SDK.
+// and then a template of the SDK's answer, else the SDK.
 func (s *Server) Handler(o HTTPOptions) *Handler {
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = 4 << 20

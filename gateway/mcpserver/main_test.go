@@ -100,7 +100,7 @@ func newWorld(t testing.TB, leftOut ...string) *world {
 			rw.Header().Set("Content-Type", "text/plain")
 			q := r.URL.Query().Get("q")
 			status, body, _ := strings.Cut(q, "!")
-			if code := map[string]int{"404": 404, "401": 401}[status]; code != 0 {
+			if code := map[string]int{"302": 302, "404": 404, "401": 401, "500": 500}[status]; code != 0 {
 				rw.WriteHeader(code)
 				q = body
 			}

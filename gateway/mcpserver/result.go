@@ -19,13 +19,14 @@ type callResult struct {
 	result  *gateway.Result
 	standIn string // for the block; "" for none
 	typed   bool
-	lesson  *lesson // noted what is around the block; nil for nobody
+	lesson  *lesson // is told what is around the block; nil for nobody
 }
 
 // hasResultType is the first revision whose results say that they are complete.
 const hasResultType = "2026-07-28"
 
-// newResult returns the answer to req, whose _meta names its revision from that one on.
+// newResult returns the answer to req, whose _meta names its revision from that one on. l
+// is told what the SDK makes of it; nil for nobody.
 func newResult(req *mcp.CallToolRequest, r *gateway.Result, standIn string, l *lesson) mcp.Result {
 	revision, _ := req.Params.Meta[mcp.MetaKeyProtocolVersion].(string)
 	return callResult{&mcp.CallToolResult{Content: []mcp.Content{}}, r, standIn, revision >= hasResultType, l}

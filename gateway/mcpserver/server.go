@@ -1,14 +1,14 @@
 // Package mcpserver puts a gateway on the Model Context Protocol. It is the only
 // package that knows the MCP SDK.
 //
-//	stdio ──▶ lines ──┐
-//	                  ├─▶ SDK: framing, versions, lifecycle ──▶ middleware ──▶ gateway.Call
-//	HTTP ──▶ guards ──┘
+//	stdio ──▶ lines ──┬─▶ a template of the SDK's answer ───────────────────────▶ gateway.Call
+//	                  │   else
+//	HTTP ──▶ guards ──┴─▶ SDK: framing, versions, lifecycle ──▶ middleware ──▶ gateway.Call
 //
 // The SDK is the protocol's authority; the catalogue is ours. Tools are not
 // registered with it: at 600 tools that alone would cost 50 ms at start.
-// Receiving middleware answers tools/list from the list the generator serialised
-// and tools/call through the gateway.
+// Receiving middleware answers tools/call through the gateway, and tools/list with
+// something that stands in for what the generator serialised.
 package mcpserver
 
 import (
@@ -31,7 +31,8 @@ import (
 // "_meta") by which a client repeats the call safely.
 const IdempotencyKey = "postern/idempotency-key"
 
-// Server answers MCP requests with a gateway. It keeps nothing between requests.
+// Server answers MCP requests with a gateway. Of requests and callers it
+// keeps nothing; what it learns are templates of the SDK's answers.
 type Server struct {
 	gateway *gateway.Gateway
 	sdk     *mcp.Server
@@ -98,8 +99,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				s.log.LogAttrs(ctx, slog.LevelError, "panic in a request", slog.String("method", method), slog.String("stack", string(debug.Stack())))
-				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the gateway failed while handling this request"}
+				s.logPanic(ctx, method)
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: panicked}
 			}
 		}()
 		switch r := req.(type) {
@@ -110,6 +111,25 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// panicked is what a client is told of a panic.
+const panicked = "the gateway failed while handling this request"
+
+// recovered, deferred, does the same for a request that a template answers.
+func (s *Server) recovered(ctx context.Context, q *express, message *[]byte) {
+	if v := recover(); v != nil {
+		method := "tools/call"
+		if q.list {
+			method = "tools/list"
+		}
+		s.logPanic(ctx, method)
+		*message = errorMessage(q.id, jsonrpc.CodeInternalError, panicked)
+	}
+}
+
+func (s *Server) logPanic(ctx context.Context, method string) {
+	s.log.LogAttrs(ctx, slog.LevelError, "panic in a request", slog.String("method", method), slog.String("stack", string(debug.Stack())))
 }
 
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {

@@ -212,10 +212,36 @@ func (c *conversation) end(t *testing.T, within time.Duration) error {
 	}
 }
 
+// A call can be canceled whether the SDK answers it or a template.
 func TestStdioCancel(t *testing.T) {
 	t.Parallel()
+	for _, known := range []bool{false, true} {
+		t.Run(fmt.Sprintf("known %t", known), func(t *testing.T) {
+			t.Parallel()
+			testStdioCancel(t, known)
+		})
+	}
+}
+
+// learn has the connection learn the template of the usual call.
+func (c *conversation) learn(t *testing.T) {
+	t.Helper()
+	before := strings.Count(c.out.String(), "\n")
+	c.say(callOf(`"learn"`, "echo", `{}`))
+	for deadline := time.Now().Add(10 * time.Second); strings.Count(c.out.String(), "\n") == before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no answer")
+		}
+	}
+}
+
+func testStdioCancel(t *testing.T, known bool) {
+	t.Helper()
 	w := newWorld(t)
 	c := converse(t, w, StdioOptions{}, nil)
+	if known {
+		c.learn(t)
+	}
 	c.say(callOf(`1`, "hang", `{}`))
 	waitFor(t, "the call", w.hanging)
 	// An id in use is refused, and does not harm the request that has it.
@@ -237,11 +263,17 @@ func TestStdioGrace(t *testing.T) {
 	for name, end := range map[string]func(*conversation){
 		"end of input": func(c *conversation) { _ = c.in.Close() },
 		"ctx done":     func(c *conversation) { c.cancel() },
+
+		"known, end of input": func(c *conversation) { _ = c.in.Close() },
+		"known, ctx done":     func(c *conversation) { c.cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			c := converse(t, w, StdioOptions{Grace: 100 * time.Millisecond}, nil)
+			if strings.HasPrefix(name, "known") {
+				c.learn(t)
+			}
 			c.say(callOf(`1`, "hang", `{}`))
 			waitFor(t, "the call", w.hanging)
 			end(c)
