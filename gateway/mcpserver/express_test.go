@@ -248,7 +248,7 @@ func TestAPanicBehindATemplateIsAnAnswer(t *testing.T) {
 	w := newWorld(t)
 	h := w.Handler(HTTPOptions{})
 	serve(h, post(callOf(`1`, "echo", `{}`)))
-	w.Server.gateway = gateway.New(gateway.Options{Catalog: w.Server.gateway.Catalog()}) // it has no API
+	w.gateway = gateway.New(gateway.Options{Catalog: w.gateway.Catalog()}) // it has no API
 	r := serve(h, post(callOf(`7`, "echo", `{}`)))
 	if r.Code != http.StatusOK || r.Body.String() != `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"`+panicked+`"}}` {
 		t.Errorf("%d %s", r.Code, r.Body)

@@ -61,13 +61,15 @@ func figures(t *targets, length time.Duration, cold int) []*figure {
 	return []*figure{
 		{what: "HTTP, 1 KB, 1 at a time", targets: three, measure: load(small(legacy), 1, length), bounds: []bound{toBare}},
 		{what: "HTTP, 16 KB, 1 at a time", targets: three, measure: load(fires("n", legacy), 1, length), bounds: []bound{toBare}},
+		{what: "HTTP " + modern + ", 1 KB, 1 at a time", targets: three, measure: load(small(modern), 1, length), bounds: []bound{toBare}},
+		{what: "HTTP " + modern + ", 16 KB, 1 at a time", targets: three, measure: load(fires("n", modern), 1, length), bounds: []bound{toBare}},
 		{what: "HTTP, 1 KB, 16 at a time", targets: three, measure: load(small(legacy), 16, length), bounds: []bound{
 			toBare, p99, toSDK, {"MB when idle", idle, postern, 18, 14, true}, memory,
 		}},
 		{what: "HTTP, 16 KB, 16 at a time", targets: three, measure: load(fires("n", legacy), 16, length), bounds: []bound{toBare, p99, toSDK, memory}},
 		{what: "HTTP " + modern + ", 1 KB, 16 at a time", targets: three, measure: load(small(modern), 16, length), bounds: []bound{toBare, p99, toSDK}},
 		{what: "HTTP " + modern + ", 16 KB, 16 at a time", targets: three, measure: load(fires("n", modern), 16, length), bounds: []bound{toBare, p99, toSDK}},
-		// 16 and 7 with GOMEMLIMIT are what docs/configuration.md states.
+		// docs/configuration.md states the bound, for all of the process and the API's bytes.
 		{what: "HTTP, 1 MB, 16 at a time", targets: three, measure: load(fires(megabyte, legacy), 16, length), bounds: []bound{
 			toBare, {"bytes held per byte under way", held, postern, 16, 10, true},
 		}},

@@ -45,7 +45,7 @@ func load(c call, concurrency int, length time.Duration) func(*target) ([]float6
 		}
 		defer process.stop()
 		before := process.memory("VmRSS:")
-		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: concurrency}}
+		client := &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: concurrency}}
 		defer client.CloseIdleConnections()
 		size := 0
 		for range 200 { // until pools and caches are warm

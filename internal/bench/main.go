@@ -4,8 +4,9 @@
 // that a noisy machine disturbs all alike. It prints a table in Markdown and exits with 1
 // if a bound is missed.
 //
-//	go run ./internal/bench [-rounds 5] [-time 2s] [-cold 10]
-//	go run ./internal/bench -short     in a minute, with bounds that noise does not break
+//	go run ./internal/bench [-rounds 5] [-time 2s] [-cold 10] [-only "16 KB"]
+//	go run ./internal/bench -short           in a minute, with bounds that noise does not break
+//	go run ./internal/bench -results FILE    a yardstick run, held against the same bounds
 package main
 
 import (
@@ -26,9 +27,13 @@ func main() {
 	length := flag.Duration("time", 2*time.Second, "length of one load")
 	cold := flag.Int("cold", 10, "cold starts per round, in turns of one")
 	only := flag.String("only", "", "measure only the figures whose name has this in it")
-	short := flag.Bool("short", false, "3 rounds of 200 ms, and twice as far from each bound as it allows")
+	short := flag.Bool("short", false, "3 rounds of 200 ms whatever else is said, and twice as far from each bound as it allows")
 	results := flag.String("results", "", "measure nothing, but report on the results.jsonl of a yardstick run")
 	flag.Parse()
+	if *rounds < 1 || *cold < 1 {
+		fmt.Fprintln(os.Stderr, "bench: -rounds and -cold must be at least 1")
+		os.Exit(2)
+	}
 	slack := 1.0
 	if *short {
 		*rounds, *length, *cold, slack = 3, 200*time.Millisecond, 3, 2
@@ -39,6 +44,9 @@ func main() {
 		figures, err = read(*results)
 	} else {
 		figures, err = run(*rounds, *cold, *length, *only)
+	}
+	if err == nil && len(figures) == 0 {
+		err = errors.New("nothing was measured")
 	}
 	if err == nil && !report(os.Stdout, figures, slack) {
 		err = errors.New("a bound is missed")

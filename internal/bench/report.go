@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"text/tabwriter"
 )
@@ -18,6 +19,8 @@ func report(out io.Writer, figures []*figure, slack float64) bool {
 			is := f.ratio(b)
 			verdict := "goal met"
 			switch {
+			case math.IsNaN(is):
+				verdict = "not measured"
 			case !b.keeps(is, b.must, slack):
 				verdict, ok = "MISSED", false
 			case !b.keeps(is, b.goal, 1):

@@ -40,7 +40,10 @@ func (t *target) converse() (*conversation, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	// It ends one that does not answer.
+	watchdog := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	return &conversation{in, bufio.NewReaderSize(out, 1<<20), func() {
+		watchdog.Stop()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}}, nil

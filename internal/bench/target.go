@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -49,17 +50,20 @@ func (t *target) serving() (url string, p *process, err error) {
 	return "", nil, errors.New("it does not accept connections")
 }
 
+// patience is how long a target may take for an answer, and for a conversation.
+const patience = time.Minute
+
 // process is a target that serves HTTP.
 type process struct {
 	pid  int
 	stop func()
 }
 
-// memory is a line of its status (proc(5), /proc/pid/status) in MB, 0 where there is no /proc.
+// memory is a line of its status (proc(5), /proc/pid/status) in MB, NaN where there is no /proc.
 func (p *process) memory(line string) float64 {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/status")
 	if err != nil {
-		return 0
+		return math.NaN()
 	}
 	_, rest, _ := strings.Cut(string(status), line)
 	kib, _ := strconv.Atoi(strings.Fields(rest + " 0")[0])

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -37,7 +38,7 @@ type memory struct {
 	Most float64 `json:"peak_rss_kb"`
 }
 
-// The values of a sample, by place; one that it does not have is 0.
+// The values of a sample, by place; one that it does not have is not a number.
 const (
 	rate = iota
 	tail
@@ -49,12 +50,16 @@ const (
 
 // values are those of a sample, of what call.
 func (s *sample) values(call string) []float64 {
-	v := make([]float64, most+1)
+	v := slices.Repeat([]float64{math.NaN()}, most+1)
 	run := s.Run
 	if s.Stdio != nil {
-		v[start], v[lists] = s.Stdio.Cold, s.Stdio.Calls["list"].P50
-		of := s.Stdio.Calls[call]
-		run = &of
+		v[start] = s.Stdio.Cold
+		if list, ok := s.Stdio.Calls["list"]; ok {
+			v[lists] = list.P50
+		}
+		if of, ok := s.Stdio.Calls[call]; ok {
+			run = &of
+		}
 	}
 	if run != nil {
 		v[rate], v[tail] = run.PerSecond, run.P99
@@ -88,16 +93,17 @@ func yardstick(results io.Reader) ([]*figure, error) {
 	var missing error
 	add := func(what, scenario, call string, names [3]string, bounds ...bound) {
 		f := &figure{what: what, bounds: bounds}
+		var rounds [3][]int
 		for place, name := range names {
 			if name == "" {
 				continue
 			}
 			f.targets[place] = &target{bin: name}
-			f.values[place] = turns(samples, name, scenario, call)
+			f.values[place], rounds[place] = turns(samples, name, scenario, call)
 		}
 		for place, name := range names {
-			if n := len(f.values[place]); name != "" && n != len(f.values[postern]) {
-				missing = errors.Join(missing, fmt.Errorf("%s has %d rounds of %s, and Postern %d", name, n, scenario, len(f.values[postern])))
+			if name != "" && !slices.Equal(rounds[place], rounds[postern]) {
+				missing = errors.Join(missing, fmt.Errorf("%s has the rounds %v of %s, and Postern %v", name, rounds[place], scenario, rounds[postern]))
 			}
 		}
 		if f.values[postern] != nil { // not every run measures everything
@@ -116,6 +122,7 @@ func yardstick(results io.Reader) ([]*figure, error) {
 	add("HTTP, memory", "http", "", today, bound{"MB when idle", before, postern, 18, 14, true}, bound{"MB at most", most, postern, 45, 30, true})
 	for _, size := range []struct{ name, call string }{{"1 KB", "trigger"}, {"16 KB", "fires"}} {
 		add("stdio, "+size.name, "stdio", size.call, today, toBare)
+		add("stdio "+modern+", "+size.name, "stdio", size.call, next, toBare)
 	}
 	add("stdio, start to tools/list", "stdio", "", today, bound{"ms, to bare", start, bare, 1.8, 1.4, true})
 	today[sdk] = ""
@@ -125,21 +132,21 @@ func yardstick(results io.Reader) ([]*figure, error) {
 	return figures, missing
 }
 
-// turns are the medians of the values of a target in a scenario, by round.
-func turns(samples []*sample, target, scenario, call string) [][]float64 {
+// turns are the medians of the values of a target in a scenario, and their rounds.
+func turns(samples []*sample, target, scenario, call string) (turns [][]float64, numbers []int) {
 	rounds := map[int][][]float64{}
 	for _, s := range samples {
 		if s.Target == target && s.Scenario == scenario && s.Err == "" {
 			rounds[s.Round] = append(rounds[s.Round], s.values(call))
 		}
 	}
-	var turns [][]float64
-	for _, round := range slices.Sorted(maps.Keys(rounds)) {
-		values := make([]float64, most+1)
+	numbers = slices.Sorted(maps.Keys(rounds))
+	for _, round := range numbers {
+		values := slices.Repeat([]float64{math.NaN()}, most+1)
 		for i := range values {
 			var some []float64
 			for _, v := range rounds[round] {
-				if v[i] != 0 {
+				if !math.IsNaN(v[i]) {
 					some = append(some, v[i])
 				}
 			}
@@ -149,5 +156,5 @@ func turns(samples []*sample, target, scenario, call string) [][]float64 {
 		}
 		turns = append(turns, values)
 	}
-	return turns
+	return turns, numbers
 }

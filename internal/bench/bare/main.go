@@ -63,8 +63,11 @@ func answer(ctx context.Context, message []byte) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %d: %w", resp.StatusCode, err)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d", resp.StatusCode)
+	}
+	if err != nil {
+		return nil, err
 	}
 	text, err := json.Marshal(string(body))
 	if err != nil {
