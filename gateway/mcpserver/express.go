@@ -207,6 +207,8 @@ func (q *express) kindOf(b []byte, h http.Header) []byte {
 	}
 	if q.list {
 		b = append(b, 'l')
+	} else {
+		b = append(b, 't') // no header's value can stand for it
 	}
 	for _, name := range deciding {
 		for _, value := range h[name] {

@@ -9,7 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/postern-mcp/postern/gateway"
-	"github.com/postern-mcp/postern/gateway/schema"
 )
 
 // expressLines answers requests on a line connection from templates, as express does
@@ -32,8 +31,10 @@ func newExpressLines(s *Server, p *peer) *expressLines {
 // take is what answers a line from a template, nil for one of the SDK's, of which it
 // notes those that a template can be learned from.
 func (x *expressLines) take(c *lineConn, data []byte) func() {
-	if x.canceled(c, data) {
-		return func() {}
+	if bytes.Contains(data, []byte("notifications/cancelled")) { // it must not wait for room
+		if m, err := jsonrpc.DecodeMessage(data); err == nil {
+			x.cancel(c, m)
+		}
 	}
 	q, ok := readExpress(bytes.TrimSpace(data))
 	if !ok {
@@ -50,6 +51,9 @@ func (x *expressLines) take(c *lineConn, data []byte) func() {
 	t := x.templates.find(q.line())
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.drained {
+		return nil
+	}
 	_, busy := c.waiting[id]
 	_, noted := x.lessons[id]
 	if busy || noted {
@@ -89,37 +93,28 @@ func idOf(raw []byte) (jsonrpc.ID, bool) {
 	return id, err == nil
 }
 
-// canceled ends a call that is answered here; other cancellations are the SDK's.
-func (x *expressLines) canceled(c *lineConn, data []byte) bool {
-	if !bytes.Contains(data, []byte("notifications/cancelled")) {
-		return false
-	}
-	m, err := jsonrpc.DecodeMessage(data)
+// cancel ends a call that is answered here if the message cancels it (MCP 2025-11-25,
+// Cancellation). The SDK gets the message too, for which it is of an unknown request.
+func (x *expressLines) cancel(c *lineConn, m jsonrpc.Message) {
 	r, ok := m.(*jsonrpc.Request)
-	if err != nil || !ok || r.Method != "notifications/cancelled" {
-		return false
+	if !ok || r.Method != "notifications/cancelled" {
+		return
 	}
-	var raw []byte
-	_ = schema.SplitObject(r.Params, func(key string, value []byte) bool {
-		if key == "requestId" {
-			raw = value
-		}
-		return true
-	})
-	if !plainID(raw) {
-		return false
+	var params struct {
+		RequestID any `json:"requestId"`
 	}
-	id, ok := idOf(raw)
-	if !ok {
-		return false
+	if json.Unmarshal(r.Params, &params) != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(params.RequestID)
+	if err != nil {
+		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cancel, ok := x.running[id]
-	if ok {
+	if cancel, ok := x.running[id]; ok {
 		cancel()
 	}
-	return ok
 }
 
 // answer answers one request. The connection's end is found where lines are read.

@@ -201,6 +201,23 @@ func TestUsualRequestsAreOfOneKind(t *testing.T) {
 	}
 }
 
+// No call is of the kind of a list, whatever its headers say.
+func TestAListAndACallAreNeverOfOneKind(t *testing.T) {
+	t.Parallel()
+	list := func() *http.Request {
+		return post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, header("Accept", "text/event-stream, application/json"))
+	}
+	call := func() *http.Request {
+		return post(callOf(`1`, "echo", `{"q":"x"}`), header("Accept", "ltext/event-stream, application/json"))
+	}
+	for _, order := range [][]func() *http.Request{{call, list}, {list, call}} {
+		b := newBoth(t)
+		for _, request := range order {
+			b.compare(t, request)
+		}
+	}
+}
+
 // Nothing that a client makes up keeps the usual requests from being known.
 func TestTemplatesAreBounded(t *testing.T) {
 	t.Parallel()

@@ -129,6 +129,7 @@ type lineConn struct {
 
 	mu       sync.Mutex
 	waiting  map[jsonrpc.ID]*batch // the requests not yet answered, with their batch if they have one
+	drained  bool                  // no template answers any more: the end has begun
 	inFlight int                   // the requests whose answer is not yet written
 	idle     chan struct{}         // closed when inFlight gets to 0; nil until somebody waits for that
 
@@ -257,16 +258,18 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 // drain waits until everything read is answered, at most for the grace time.
 func (c *lineConn) drain(ctx context.Context) {
 	c.mu.Lock()
+	c.drained = true
 	if c.inFlight == 0 {
 		c.mu.Unlock()
 		return
 	}
-	c.idle = make(chan struct{})
+	idle := make(chan struct{})
+	c.idle = idle
 	c.mu.Unlock()
 	timer := time.NewTimer(c.grace)
 	defer timer.Stop()
 	select {
-	case <-c.idle:
+	case <-idle:
 	case <-c.closed:
 	case <-ctx.Done():
 	case <-timer.C:
@@ -274,7 +277,7 @@ func (c *lineConn) drain(ctx context.Context) {
 		c.expire()
 		timer.Reset(lastAnswers)
 		select {
-		case <-c.idle:
+		case <-idle:
 		case <-timer.C:
 		case <-c.closed:
 		}
@@ -331,6 +334,9 @@ func (c *lineConn) accept(data []byte, b *batch) (refusal []byte) {
 	m, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
 		return errorMessage(requestID(data), jsonrpc.CodeInvalidRequest, "this is not a JSON-RPC 2.0 message")
+	}
+	if c.express != nil {
+		c.express.cancel(c, m)
 	}
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		c.mu.Lock()
@@ -440,6 +446,7 @@ func (c *lineConn) answered() {
 	defer c.mu.Unlock()
 	if c.inFlight--; c.inFlight == 0 && c.idle != nil {
 		close(c.idle)
+		c.idle = nil
 	}
 	select {
 	case c.room <- struct{}{}:

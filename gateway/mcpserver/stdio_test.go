@@ -212,14 +212,42 @@ func (c *conversation) end(t *testing.T, within time.Duration) error {
 	}
 }
 
-// A call can be canceled whether the SDK answers it or a template.
+// A call can be canceled whether the SDK answers it or a template, however the
+// cancellation is spelled.
 func TestStdioCancel(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{false, true} {
-		t.Run(fmt.Sprintf("known %t", known), func(t *testing.T) {
-			t.Parallel()
-			testStdioCancel(t, known)
-		})
+		for name, line := range map[string]string{
+			"plain":   `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+			"escaped": `{"jsonrpc":"2.0","method":"notifications\/cancelled","params":{"requestId":1}}`,
+			"float":   `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.0}}`,
+			"with id": `{"jsonrpc":"2.0","id":9,"method":"notifications/cancelled","params":{"requestId":1}}`,
+		} {
+			t.Run(fmt.Sprintf("%s, known %t", name, known), func(t *testing.T) {
+				t.Parallel()
+				testStdioCancel(t, known, line)
+			})
+		}
+	}
+}
+
+// What comes once the end has begun is answered by nobody, and ends nothing twice.
+func TestStdioTakesNothingAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := converse(t, w, StdioOptions{Grace: time.Second}, nil)
+	c.learn(t)
+	c.say(callOf(`1`, "hang", `{}`))
+	waitFor(t, "the call", w.hanging)
+	c.cancel()
+	waitFor(t, "the end of the upstream call", w.ended)
+	if err := c.end(t, 5*time.Second); err != nil {
+		t.Error(err)
+	}
+	c.say(callOf(`2`, "echo", `{}`))
+	time.Sleep(50 * time.Millisecond)
+	if strings.Contains(c.out.String(), `"id":2,`) {
+		t.Errorf("wrote %s", c.out)
 	}
 }
 
@@ -235,7 +263,7 @@ func (c *conversation) learn(t *testing.T) {
 	}
 }
 
-func testStdioCancel(t *testing.T, known bool) {
+func testStdioCancel(t *testing.T, known bool, line string) {
 	t.Helper()
 	w := newWorld(t)
 	c := converse(t, w, StdioOptions{}, nil)
@@ -246,11 +274,14 @@ func testStdioCancel(t *testing.T, known bool) {
 	waitFor(t, "the call", w.hanging)
 	// An id in use is refused, and does not harm the request that has it.
 	c.say(callOf(`1`, "echo", `{}`))
-	c.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	c.say(line)
 	waitFor(t, "the end of the upstream call", w.ended)
 	_ = c.in.Close()
 	if err := c.end(t, 5*time.Second); err != nil {
 		t.Error(err)
+	}
+	if strings.Contains(line, `"id"`) && !strings.Contains(c.out.String(), `"id":9,`) {
+		t.Errorf("the request is not answered: %s", c.out)
 	}
 	if out := c.out.String(); !strings.Contains(out, "is in use") || !strings.Contains(out, `\"code\":\"canceled\"`) {
 		t.Errorf("wrote %s", out)
