@@ -108,6 +108,9 @@ func (f *httpFlags) run(ctx context.Context, p *process, s *settings, up *upstre
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use by another process; choose another address with --listen or %s_LISTEN", *f.listen, p.catalog.EnvPrefix)
 	}
+	if err != nil && ctx.Err() != nil {
+		return nil // told to stop while a name was looked up
+	}
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}

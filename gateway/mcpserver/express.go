@@ -104,7 +104,7 @@ func decidingMeta(meta []byte) (kind []byte, ok bool) {
 		return true
 	})
 	if err != nil || !ok || all {
-		return meta, err == nil && ok
+		return meta, err == nil && ok && len(meta) <= maxKind
 	}
 	kind = []byte{'{'} // unlike no _meta at all
 	_ = schema.SplitObject(meta, func(key string, value []byte) bool {
@@ -113,8 +113,11 @@ func decidingMeta(meta []byte) (kind []byte, ok bool) {
 		}
 		return true
 	})
-	return kind, true
+	return kind, len(kind) <= maxKind
 }
+
+// maxKind bounds a kind in bytes, since templates are kept by it.
+const maxKind = 1 << 10
 
 // members takes the members of these names out of an object; it is false for what is
 // no object, and for a member that is unknown or repeated. An empty name is none.
@@ -235,7 +238,7 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 			return false, nil
 		}
 	}
-	var space [1024]byte
+	var space [maxKind]byte
 	kind := q.kindOf(space[:0], r.Header)
 	if kind == nil || len(kind) > len(space) {
 		return false, nil
@@ -256,8 +259,9 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 		defer context.AfterFunc(g.calls, cancel)()
 	}
 	message, result := g.server.expressCall(ctx, gateway.Caller{Token: token, Header: r.Header.Get}, &q, t, tool)
-	if result == nil {
-		t.answer(w, message)
+	if result == nil { // the error repeats the request's id
+		t.setHeader(w.Header())
+		_ = g.server.write(w, outgoing{message: message, mask: token.Mask})
 		return true, nil
 	}
 	defer result.Release()

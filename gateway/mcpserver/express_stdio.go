@@ -19,58 +19,39 @@ type expressLines struct {
 	calls  context.Context // ends when calls must
 
 	templates templates
-	// Both belong to the connection and are guarded by its lock.
-	lessons map[jsonrpc.ID]express
-	running map[jsonrpc.ID]context.CancelFunc
 }
 
 func newExpressLines(s *Server, p *peer) *expressLines {
-	return &expressLines{server: s, peer: p, calls: p.done, lessons: map[jsonrpc.ID]express{}, running: map[jsonrpc.ID]context.CancelFunc{}}
+	return &expressLines{server: s, peer: p, calls: p.done}
 }
 
-// take is what answers a line from a template, nil for one of the SDK's, of which it
-// notes those that a template can be learned from.
-func (x *expressLines) take(c *lineConn, data []byte) func() {
-	if bytes.Contains(data, []byte("notifications/cancelled")) { // it must not wait for room
-		if m, err := jsonrpc.DecodeMessage(data); err == nil {
-			x.cancel(c, m)
-		}
-	}
+// take is what answers a line from a template, nil for one of the SDK's; lesson is the
+// request of such a line if a template can be learned from its answer.
+func (x *expressLines) take(c *lineConn, data []byte) (answer func(), lesson *express) {
 	q, ok := readExpress(bytes.TrimSpace(data))
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	tool, ok := x.server.gateway.Tool(q.name)
 	if !ok && !q.list {
-		return nil
+		return nil, nil
 	}
 	id, ok := idOf(q.id)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	t := x.templates.find(q.line())
+	if t == nil {
+		return nil, &q
+	}
+	ctx, cancel := context.WithCancel(x.calls)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.drained {
-		return nil
+	if c.stopping || c.await(id, &waiting{cancel: cancel}) != nil {
+		cancel()
+		return nil, nil // what is in use is refused where the SDK's lines are
 	}
-	_, busy := c.waiting[id]
-	_, noted := x.lessons[id]
-	if busy || noted {
-		// It is refused where the SDK's lines are; of two with one id nothing is learned.
-		if noted {
-			x.lessons[id] = express{}
-		}
-		return nil
-	}
-	if t == nil {
-		x.lessons[id] = q
-		return nil
-	}
-	c.await(id, nil)
-	ctx, cancel := context.WithCancel(x.calls)
-	x.running[id] = cancel
-	return func() { x.answer(ctx, c, q, id, t, tool) }
+	return func() { x.answer(ctx, c, q, id, t, tool) }, nil
 }
 
 // line is the kind of a request on a line: what is not its id, name and arguments.
@@ -93,38 +74,14 @@ func idOf(raw []byte) (jsonrpc.ID, bool) {
 	return id, err == nil
 }
 
-// cancel ends a call that is answered here if the message cancels it (MCP 2025-11-25,
-// Cancellation). The SDK gets the message too, for which it is of an unknown request.
-func (x *expressLines) cancel(c *lineConn, m jsonrpc.Message) {
-	r, ok := m.(*jsonrpc.Request)
-	if !ok || r.Method != "notifications/cancelled" {
-		return
-	}
-	var params struct {
-		RequestID any `json:"requestId"`
-	}
-	if json.Unmarshal(r.Params, &params) != nil {
-		return
-	}
-	id, err := jsonrpc.MakeID(params.RequestID)
-	if err != nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if cancel, ok := x.running[id]; ok {
-		cancel()
-	}
-}
-
-// answer answers one request. The connection's end is found where lines are read.
+// answer answers one request. An output that fails is found where lines are read.
 func (x *expressLines) answer(ctx context.Context, c *lineConn, q express, id jsonrpc.ID, t *template, tool *gateway.Tool) {
 	message := x.message(ctx, q, t, tool)
 	c.mu.Lock()
-	x.running[id]()
-	delete(x.running, id)
+	w := c.waiting[id]
 	delete(c.waiting, id)
 	c.mu.Unlock()
+	w.cancel()
 	_ = c.writeLine(message)
 	c.answered()
 }
@@ -151,13 +108,9 @@ func (x *expressLines) message(ctx context.Context, q express, t *template, tool
 
 // learn keeps the template of the SDK's answer to a request that was noted. Around the
 // block of a call are the SDK's own bytes; what is in it is not made again to compare.
-func (x *expressLines) learn(c *lineConn, id jsonrpc.ID, data []byte) {
-	c.mu.Lock()
-	q, ok := x.lessons[id]
-	delete(x.lessons, id)
-	c.mu.Unlock()
+func (x *expressLines) learn(q *express, data []byte) {
 	rest, isResult := bytes.CutPrefix(data, append(append([]byte(head), q.id...), member...))
-	if !ok || !isResult || x.templates.find(q.line()) != nil {
+	if !isResult || x.templates.find(q.line()) != nil {
 		return
 	}
 	t := &template{}

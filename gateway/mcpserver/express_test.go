@@ -218,6 +218,20 @@ func TestAListAndACallAreNeverOfOneKind(t *testing.T) {
 	}
 }
 
+// What is long makes no kind, since kinds are kept; what decides nothing may be long.
+func TestKindsAreBounded(t *testing.T) {
+	t.Parallel()
+	for key, short := range map[string]bool{"io.modelcontextprotocol/x": false, "x": true} {
+		for _, params := range []string{`"name":"echo","_meta"`, `"_meta"`} {
+			method := map[bool]string{true: "call", false: "list"}[strings.Contains(params, "name")]
+			_, ok := readExpress([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/` + method + `","params":{` + params + `:{"` + key + `":"` + strings.Repeat("x", maxKind) + `"}}}`))
+			if ok != short {
+				t.Errorf("%s, %s: left to a template is %t", method, key, ok)
+			}
+		}
+	}
+}
+
 // Nothing that a client makes up keeps the usual requests from being known.
 func TestTemplatesAreBounded(t *testing.T) {
 	t.Parallel()
@@ -266,8 +280,9 @@ func TestAPanicBehindATemplateIsAnAnswer(t *testing.T) {
 	h := w.Handler(HTTPOptions{})
 	serve(h, post(callOf(`1`, "echo", `{}`)))
 	w.gateway = gateway.New(gateway.Options{Catalog: w.gateway.Catalog()}) // it has no API
-	r := serve(h, post(callOf(`7`, "echo", `{}`)))
-	if r.Code != http.StatusOK || r.Body.String() != `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"`+panicked+`"}}` {
+	// The id is the caller's token, which no error repeats.
+	r := serve(h, post(callOf(`"viat_pat_MARKED/secret+value="`, "echo", `{}`)))
+	if r.Code != http.StatusOK || r.Body.String() != `{"jsonrpc":"2.0","id":"[redacted]","error":{"code":-32603,"message":"`+panicked+`"}}` {
 		t.Errorf("%d %s", r.Code, r.Body)
 	}
 	if !strings.Contains(w.log.String(), "panic in a request") {
@@ -284,23 +299,21 @@ func TestTemplatesOfLinesAnswerAsTheSDKDoes(t *testing.T) {
 	// Asked again and again, so that the later ones are answered from templates.
 	say := func(s *Server, lines ...string) []string {
 		var answers []string
-		c := converse(t, &world{Server: s, log: w.log}, StdioOptions{}, nil)
-		answered := func(n int, what string) {
-			for deadline := time.Now().Add(10 * time.Second); strings.Count(c.out.String(), "\n") < n; time.Sleep(time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("no answer to %s", what)
-				}
+		seen := seenBySDK(s)
+		defer func() {
+			if got := int(seen.Load()); (got > len(lines)*3/4) != s.sdkAlone {
+				t.Errorf("of %d lines the SDK answered %d calls and lists", len(lines), got)
 			}
-		}
-		answered(1, "initialize")
+		}()
+		c := converse(t, &world{Server: s, log: w.log}, StdioOptions{}, nil)
+		c.answered(t, 1)
 		for _, line := range lines {
 			before := strings.Count(c.out.String(), "\n")
 			c.say(line)
 			if strings.Contains(line, "notifications/") {
 				continue
 			}
-			answered(before+1, line)
-			answers = append(answers, madeUp.ReplaceAllString(strings.Split(c.out.String(), "\n")[before], "rq"))
+			answers = append(answers, madeUp.ReplaceAllString(c.answered(t, before+1)[before], "rq"))
 		}
 		_ = c.in.Close()
 		if err := c.end(t, 5*time.Second); err != nil {

@@ -113,28 +113,37 @@ const lastAnswers = time.Second
 // server at the first line it cannot decode and loses answers once input is
 // closed; this one answers such a line and waits for what is in flight.
 type lineConn struct {
-	lines   chan line
-	room    chan struct{} // gets a value when an answer was written
-	ended   chan struct{} // closed when no further line is to be read
-	closed  chan struct{}
-	grace   time.Duration
-	mask    func([]byte) []byte // takes the credential out of a text
-	express *expressLines       // nil for none
-	write   func(io.Writer, outgoing) error
-	expire  func() // ends the calls that are in flight
+	messages chan []jsonrpc.Message // what a line holds, accepted in the order of the lines
+	room     chan struct{}          // gets a value when an answer was written
+	ended    chan struct{}          // closed when no further line is to be read
+	closed   chan struct{}
+	broken   chan struct{} // closed when failed is set
+	grace    time.Duration
+	mask     func([]byte) []byte // takes the credential out of a text
+	express  *expressLines       // nil for none
+	write    func(io.Writer, outgoing) error
+	expire   func() // ends the calls that are in flight
 
 	endOnce, closeOnce sync.Once
 
 	queue []jsonrpc.Message // read, not yet returned; only Read touches it
 
 	mu       sync.Mutex
-	waiting  map[jsonrpc.ID]*batch // the requests not yet answered, with their batch if they have one
-	drained  bool                  // no template answers any more: the end has begun
-	inFlight int                   // the requests whose answer is not yet written
-	idle     chan struct{}         // closed when inFlight gets to 0; nil until somebody waits for that
+	waiting  map[jsonrpc.ID]*waiting // the requests not yet answered
+	stopping bool                    // no template answers any more: the end has begun
+	inFlight int                     // the requests whose answer is not yet written
+	idle     chan struct{}           // closed when inFlight gets to 0; nil until somebody waits for that
 
 	output sync.Mutex // held while a line is written, and never together with mu
 	out    io.Writer
+	failed error // why nothing can be written any more
+}
+
+// waiting is what is known of a request that is not yet answered.
+type waiting struct {
+	batch  *batch             // that it is part of; nil for none
+	lesson *express           // the request, if a template is to be learned from its answer
+	cancel context.CancelFunc // ends a call that a template answers; nil for the SDK's
 }
 
 // line is one line of input, or why it cannot be one.
@@ -152,8 +161,9 @@ type batch struct {
 
 func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) []byte, expire func(), write func(io.Writer, outgoing) error, templates *expressLines) *lineConn {
 	c := &lineConn{
-		lines: make(chan line), room: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{}),
-		grace: o.Grace, mask: mask, expire: expire, write: write, express: templates, waiting: map[jsonrpc.ID]*batch{}, out: out,
+		messages: make(chan []jsonrpc.Message), room: make(chan struct{}, 1),
+		ended: make(chan struct{}), closed: make(chan struct{}), broken: make(chan struct{}),
+		grace: o.Grace, mask: mask, expire: expire, write: write, express: templates, waiting: map[jsonrpc.ID]*waiting{}, out: out,
 	}
 	go c.read(bufio.NewReaderSize(in, 64<<10), o.MaxLine)
 	return c
@@ -165,14 +175,15 @@ func (c *lineConn) Connect(context.Context) (mcp.Connection, error) { return c, 
 // SessionID implements [mcp.Connection].
 func (c *lineConn) SessionID() string { return "" }
 
-// read feeds lines until input ends. A line that a template answers is answered by the
-// goroutine that has read it, while another one reads on: to wake one up for the call
-// would cost a good part of it.
+// read accepts lines in their order until input ends. One that a template answers is
+// answered by the goroutine that has read it, while another one reads on: to wake one up
+// for the call would cost a good part of it.
 func (c *lineConn) read(in *bufio.Reader, limit int) {
 	for {
 		l, err := readLine(in, limit)
 		if l.tooLong || len(bytes.TrimSpace(l.data)) > 0 {
-			if answer := c.expressed(l); answer != nil {
+			answer, lesson := c.expressed(l)
+			if answer != nil {
 				if err == nil {
 					go c.read(in, limit)
 				} else {
@@ -181,11 +192,7 @@ func (c *lineConn) read(in *bufio.Reader, limit int) {
 				answer()
 				return
 			}
-			select {
-			case c.lines <- l:
-			case <-c.closed:
-				err = io.EOF
-			case <-c.ended:
+			if !c.deliver(c.decode(l, lesson)) {
 				err = io.EOF
 			}
 		}
@@ -196,12 +203,47 @@ func (c *lineConn) read(in *bufio.Reader, limit int) {
 	}
 }
 
-// expressed is what answers a line from a template, nil for a line of the SDK's.
-func (c *lineConn) expressed(l line) func() {
+// expressed is what answers a line from a template, nil for a line of the SDK's, from
+// whose answer a template is to be learned if lesson is not nil.
+func (c *lineConn) expressed(l line) (answer func(), lesson *express) {
 	if c.express == nil || l.tooLong || c.full() || !json.Valid(l.data) {
-		return nil
+		return nil, nil
 	}
 	return c.express.take(c, l.data)
+}
+
+// deliver hands messages to Read. It is false once nobody takes any; those that want an
+// answer do not wait for it any longer then.
+func (c *lineConn) deliver(messages []jsonrpc.Message) bool {
+	to := c.messages
+	if len(messages) == 0 {
+		to = nil
+	}
+	select {
+	case <-c.closed:
+	case <-c.broken:
+	case <-c.ended:
+	default:
+		if to == nil {
+			return true
+		}
+		select {
+		case to <- messages:
+			return true
+		case <-c.closed:
+		case <-c.broken:
+		case <-c.ended:
+		}
+	}
+	for _, m := range messages {
+		if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+			c.mu.Lock()
+			delete(c.waiting, r.ID)
+			c.mu.Unlock()
+			c.answered()
+		}
+	}
+	return false
 }
 
 // readLine reads up to a line feed; of a longer line it keeps nothing but reads
@@ -234,16 +276,15 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			c.queue = c.queue[1:]
 			return m, nil
 		}
-		lines := c.lines
+		messages := c.messages
 		if c.full() {
-			lines = nil // until some answer has been written
+			messages = nil // until some answer has been written
 		}
 		select {
 		case <-c.room:
-		case l := <-lines:
-			if err := c.decode(l); err != nil {
-				return nil, err
-			}
+		case c.queue = <-messages:
+		case <-c.broken:
+			return nil, c.failed
 		case <-c.ended:
 			c.drain(ctx)
 			return nil, io.EOF
@@ -258,7 +299,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 // drain waits until everything read is answered, at most for the grace time.
 func (c *lineConn) drain(ctx context.Context) {
 	c.mu.Lock()
-	c.drained = true
+	c.stopping = true
 	if c.inFlight == 0 {
 		c.mu.Unlock()
 		return
@@ -271,6 +312,7 @@ func (c *lineConn) drain(ctx context.Context) {
 	select {
 	case <-idle:
 	case <-c.closed:
+	case <-c.broken:
 	case <-ctx.Done():
 	case <-timer.C:
 		// Those that took too long are answered as well, with what they came to.
@@ -280,85 +322,133 @@ func (c *lineConn) drain(ctx context.Context) {
 		case <-idle:
 		case <-timer.C:
 		case <-c.closed:
+		case <-c.broken:
 		}
 	}
 }
 
-// decode queues what a line holds, or answers that it holds nothing usable. Its
-// error means that output is gone.
-func (c *lineConn) decode(l line) error {
+// decode returns the messages that a line holds, and answers what is not usable of it.
+func (c *lineConn) decode(l line, lesson *express) (messages []jsonrpc.Message) {
+	var answer []byte
 	switch {
 	case l.tooLong:
-		return c.writeLine(errorMessage(nil, jsonrpc.CodeInvalidRequest, "the line is too long"))
+		answer = errorMessage(nil, jsonrpc.CodeInvalidRequest, "the line is too long")
 	case !json.Valid(l.data):
-		return c.writeLine(errorMessage(nil, jsonrpc.CodeParseError, "the line is not valid JSON"))
-	case bytes.TrimSpace(l.data)[0] != '[':
-		if refusal := c.accept(l.data, nil); refusal != nil {
-			return c.writeLine(refusal)
+		answer = errorMessage(nil, jsonrpc.CodeParseError, "the line is not valid JSON")
+	case bytes.TrimSpace(l.data)[0] == '[':
+		messages, answer = c.decodeBatch(l.data)
+	default:
+		var m jsonrpc.Message
+		if m, answer = c.accept(l.data, &waiting{lesson: lesson}); m != nil {
+			messages = []jsonrpc.Message{m}
 		}
-		return nil
 	}
+	if answer != nil {
+		_ = c.writeLine(answer) // which remembers its error
+	}
+	return messages
+}
+
+// decodeBatch returns the messages of a batch, or the answer to one without any.
+func (c *lineConn) decodeBatch(data []byte) (messages []jsonrpc.Message, answer []byte) {
 	size := 0
-	_ = schema.SplitArray(l.data, func([]byte) bool { size++; return size <= maxBatch })
-	if size > maxBatch {
-		return c.writeLine(errorMessage(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a batch holds at most %d messages", maxBatch)))
+	_ = schema.SplitArray(data, func([]byte) bool { size++; return size <= maxBatch })
+	switch {
+	case size == 0:
+		return nil, errorMessage(nil, jsonrpc.CodeInvalidRequest, "the batch is empty")
+	case size > maxBatch:
+		return nil, errorMessage(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a batch holds at most %d messages", maxBatch))
 	}
 	b := &batch{}
-	some := false
-	_ = schema.SplitArray(l.data, func(element []byte) bool { // it is valid
-		some = true
-		if refusal := c.accept(element, b); refusal != nil {
+	_ = schema.SplitArray(data, func(element []byte) bool { // it is valid
+		m, refusal := c.accept(element, &waiting{batch: b})
+		if m != nil {
+			messages = append(messages, m)
+		}
+		if refusal != nil {
 			c.mu.Lock()
 			b.answers = append(b.answers, refusal)
 			c.mu.Unlock()
 		}
 		return true
 	})
-	if !some {
-		return c.writeLine(errorMessage(nil, jsonrpc.CodeInvalidRequest, "the batch is empty"))
-	}
 	// Nothing that was accepted can be answered yet: Read has not returned it.
 	if b.missing == 0 && len(b.answers) > 0 {
-		return c.writeLine(b.join())
+		answer = b.join()
 	}
-	return nil
+	return messages, answer
 }
 
-// accept queues a message and notes it if it wants an answer. It returns the
-// answer to one that cannot be accepted.
-func (c *lineConn) accept(data []byte, b *batch) (refusal []byte) {
+// accept decodes a message and notes it as w if it wants an answer. One that cannot be
+// accepted has a refusal instead, the answer to it.
+func (c *lineConn) accept(data []byte, w *waiting) (m jsonrpc.Message, refusal []byte) {
 	var s survey
 	if err := s.message(data); err != nil {
-		return errorMessage(nil, jsonrpc.CodeInvalidRequest, err.Error())
+		return nil, errorMessage(nil, jsonrpc.CodeInvalidRequest, err.Error())
 	}
 	m, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		return errorMessage(requestID(data), jsonrpc.CodeInvalidRequest, "this is not a JSON-RPC 2.0 message")
+		return nil, errorMessage(requestID(data), jsonrpc.CodeInvalidRequest, "this is not a JSON-RPC 2.0 message")
 	}
-	if c.express != nil {
-		c.express.cancel(c, m)
+	r, ok := m.(*jsonrpc.Request)
+	if !ok {
+		return m, nil
 	}
-	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+	if r.Method == canceled {
+		c.cancel(r.Params)
+	}
+	if r.IsCall() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if refusal := c.await(r.ID, b); refusal != nil {
-			return refusal
+		if refusal := c.await(r.ID, w); refusal != nil {
+			return nil, refusal
 		}
 	}
-	c.queue = append(c.queue, m)
-	return nil
+	return m, nil
+}
+
+const canceled = "notifications/cancelled"
+
+// cancel ends a call that a template answers (MCP 2025-11-25, Cancellation). The SDK gets
+// the message too and ends those that are its own; params are read as it reads them.
+func (c *lineConn) cancel(params []byte) {
+	var p mcp.CancelledParams
+	var bad error
+	err := schema.SplitObject(params, func(key string, value []byte) bool {
+		switch key {
+		case "requestId":
+			bad = json.Unmarshal(value, &p.RequestID)
+		case "reason":
+			bad = json.Unmarshal(value, &p.Reason)
+		case "_meta":
+			bad = json.Unmarshal(value, &p.Meta)
+		}
+		return bad == nil
+	})
+	if err != nil || bad != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(p.RequestID)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.waiting[id]; w != nil && w.cancel != nil {
+		w.cancel()
+	}
 }
 
 // await notes a request that wants an answer, with mu held.
-func (c *lineConn) await(id jsonrpc.ID, b *batch) (refusal []byte) {
+func (c *lineConn) await(id jsonrpc.ID, w *waiting) (refusal []byte) {
 	if _, twice := c.waiting[id]; twice {
 		// The SDK would not answer it, and its id is another request's.
 		return errorMessage(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the id %.80q is in use by a request in flight", fmt.Sprint(id.Raw())))
 	}
-	c.waiting[id] = b
+	c.waiting[id] = w
 	c.inFlight++
-	if b != nil {
-		b.missing++
+	if w.batch != nil {
+		w.batch.missing++
 	}
 	return nil
 }
@@ -397,35 +487,36 @@ func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 		id, _ := json.Marshal(r.ID.Raw()) // a string or a number always encodes
 		data, err = errorMessage(id, jsonrpc.CodeInternalError, "the answer could not be encoded"), nil
 	}
-	if c.express != nil {
-		c.express.learn(c, r.ID, data)
+	line, w := c.collect(r.ID, data)
+	if w != nil && w.lesson != nil {
+		c.express.learn(w.lesson, data)
 	}
-	data, known := c.collect(r.ID, data)
-	if data != nil {
-		err = c.writeLine(data)
+	if line != nil {
+		err = c.writeLine(line)
 	}
-	if known {
+	if w != nil {
 		c.answered()
 	}
 	return err
 }
 
-// collect takes the request with this id out of those that wait. It returns what
-// is to be written now: the answer, or all of a batch, or nil while others of the
+// collect takes the request with this id out of those that wait, nil for none. line is
+// what is to be written now: the answer, or all of a batch, or nil while others of the
 // batch are missing.
-func (c *lineConn) collect(id jsonrpc.ID, answer []byte) (data []byte, known bool) {
+func (c *lineConn) collect(id jsonrpc.ID, answer []byte) (line []byte, w *waiting) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, known := c.waiting[id]
+	w = c.waiting[id]
 	delete(c.waiting, id)
-	if b == nil {
-		return answer, known
+	if w == nil || w.batch == nil {
+		return answer, w
 	}
+	b := w.batch
 	b.answers = append(b.answers, answer)
 	if b.missing--; b.missing > 0 {
-		return nil, true
+		return nil, w
 	}
-	return b.join(), true
+	return b.join(), w
 }
 
 // join is the batch's answers as an array.
@@ -464,18 +555,29 @@ func (c *lineConn) full() bool {
 	return c.inFlight >= maxUnanswered
 }
 
+// writeLine writes a line. Once that has failed nothing more is written, for it would
+// follow a part of a line, and Read ends the connection.
 func (c *lineConn) writeLine(data []byte) error {
 	c.output.Lock()
 	defer c.output.Unlock()
+	if c.failed != nil {
+		return c.failed
+	}
 	o := outgoing{message: data, end: "\n"}
 	if holdsError(data) {
 		o.mask = c.mask
 	}
-	return c.write(c.out, o)
+	if c.failed = c.write(c.out, o); c.failed != nil {
+		close(c.broken)
+	}
+	return c.failed
 }
 
 // Close implements [mcp.Connection]. It leaves the streams open: they are the process's.
 func (c *lineConn) Close() error {
 	c.closeOnce.Do(func() { close(c.closed) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopping = true
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,82 +213,6 @@ func (c *conversation) end(t *testing.T, within time.Duration) error {
 	}
 }
 
-// A call can be canceled whether the SDK answers it or a template, however the
-// cancellation is spelled.
-func TestStdioCancel(t *testing.T) {
-	t.Parallel()
-	for _, known := range []bool{false, true} {
-		for name, line := range map[string]string{
-			"plain":   `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
-			"escaped": `{"jsonrpc":"2.0","method":"notifications\/cancelled","params":{"requestId":1}}`,
-			"float":   `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.0}}`,
-			"with id": `{"jsonrpc":"2.0","id":9,"method":"notifications/cancelled","params":{"requestId":1}}`,
-		} {
-			t.Run(fmt.Sprintf("%s, known %t", name, known), func(t *testing.T) {
-				t.Parallel()
-				testStdioCancel(t, known, line)
-			})
-		}
-	}
-}
-
-// What comes once the end has begun is answered by nobody, and ends nothing twice.
-func TestStdioTakesNothingAfterTheEnd(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	c := converse(t, w, StdioOptions{Grace: time.Second}, nil)
-	c.learn(t)
-	c.say(callOf(`1`, "hang", `{}`))
-	waitFor(t, "the call", w.hanging)
-	c.cancel()
-	waitFor(t, "the end of the upstream call", w.ended)
-	if err := c.end(t, 5*time.Second); err != nil {
-		t.Error(err)
-	}
-	c.say(callOf(`2`, "echo", `{}`))
-	time.Sleep(50 * time.Millisecond)
-	if strings.Contains(c.out.String(), `"id":2,`) {
-		t.Errorf("wrote %s", c.out)
-	}
-}
-
-// learn has the connection learn the template of the usual call.
-func (c *conversation) learn(t *testing.T) {
-	t.Helper()
-	before := strings.Count(c.out.String(), "\n")
-	c.say(callOf(`"learn"`, "echo", `{}`))
-	for deadline := time.Now().Add(10 * time.Second); strings.Count(c.out.String(), "\n") == before; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no answer")
-		}
-	}
-}
-
-func testStdioCancel(t *testing.T, known bool, line string) {
-	t.Helper()
-	w := newWorld(t)
-	c := converse(t, w, StdioOptions{}, nil)
-	if known {
-		c.learn(t)
-	}
-	c.say(callOf(`1`, "hang", `{}`))
-	waitFor(t, "the call", w.hanging)
-	// An id in use is refused, and does not harm the request that has it.
-	c.say(callOf(`1`, "echo", `{}`))
-	c.say(line)
-	waitFor(t, "the end of the upstream call", w.ended)
-	_ = c.in.Close()
-	if err := c.end(t, 5*time.Second); err != nil {
-		t.Error(err)
-	}
-	if strings.Contains(line, `"id"`) && !strings.Contains(c.out.String(), `"id":9,`) {
-		t.Errorf("the request is not answered: %s", c.out)
-	}
-	if out := c.out.String(); !strings.Contains(out, "is in use") || !strings.Contains(out, `\"code\":\"canceled\"`) {
-		t.Errorf("wrote %s", out)
-	}
-}
-
 // TestStdioGrace: what is in flight when input ends is cut off after the grace time.
 func TestStdioGrace(t *testing.T) {
 	t.Parallel()
@@ -317,19 +242,38 @@ func TestStdioGrace(t *testing.T) {
 	}
 }
 
-type failingWriter struct{}
+// failing is an output that comes to fail.
+type failing struct {
+	syncBuffer
+	fails    atomic.Bool
+	failures atomic.Int64
+}
 
-func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("gone") }
+func (f *failing) Write(p []byte) (int, error) {
+	if !f.fails.Load() {
+		return f.syncBuffer.Write(p)
+	}
+	f.failures.Add(1)
+	return len(p) / 2, errors.New("gone")
+}
 
 func TestStdioOutputFails(t *testing.T) {
 	t.Parallel()
-	for name, line := range map[string]string{"answer": `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "refusal": `x`} {
+	for name, line := range map[string]string{"answer": `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "refusal": `x`, "template": callOf(`1`, "echo", `{}`)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := converse(t, newWorld(t), StdioOptions{}, failingWriter{})
+			out := &failing{}
+			c := converse(t, newWorld(t), StdioOptions{}, out)
+			c.out = &out.syncBuffer
+			c.learn(t)
+			out.fails.Store(true)
 			c.say(line)
+			go c.say(line) // nothing more is written, for it would follow a part of a line
 			if err := c.end(t, 5*time.Second); err == nil || !strings.Contains(err.Error(), "gone") {
 				t.Errorf("ended with %v", err)
+			}
+			if n := out.failures.Load(); n != 1 {
+				t.Errorf("%d writes after output had failed", n)
 			}
 		})
 	}
