@@ -88,20 +88,21 @@ func read(resp *http.Response, limit int64) (data []byte, over bool, err error) 
 		got, err = readFull(resp.Body, data)
 		return data[:got], false, err
 	}
-	buf := scratch.Get().(*[]byte)
+	var usual [1]*[segment]byte
+	parts := usual[:0]
 	defer func() {
-		if cap(*buf) <= maxScratch {
-			scratch.Put(buf)
+		for _, part := range parts {
+			segments.Put(part)
 		}
 	}()
 	got := 0
 	for {
-		if got == len(*buf) {
-			*buf = append(*buf, make([]byte, len(*buf))...)
+		if got == len(parts)*segment {
+			parts = append(parts, segments.Get().(*[segment]byte))
 		}
-		room := (*buf)[got:min(int64(len(*buf)), limit+1)]
+		room := parts[len(parts)-1][got%segment:]
 		var n int
-		n, err = resp.Body.Read(room)
+		n, err = resp.Body.Read(room[:min(int64(len(room)), limit+1-int64(got))])
 		got += n
 		if int64(got) > limit {
 			got, over, err = int(limit), true, nil
@@ -115,7 +116,9 @@ func read(resp *http.Response, limit int64) (data []byte, over bool, err error) 
 		err = nil
 	}
 	data = make([]byte, got)
-	copy(data, *buf)
+	for i, part := range parts {
+		copy(data[i*segment:], part[:])
+	}
 	return data, over, err
 }
 
@@ -143,9 +146,9 @@ func readFull(r io.Reader, data []byte) (got int, err error) {
 	return got, err
 }
 
-// scratch holds buffers for bodies of unknown length, which are then copied
-// once to their exact size.
-var scratch = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
+// segments holds what bodies of unknown length are read into, to be copied once to their
+// exact size.
+var segments = sync.Pool{New: func() any { return new([segment]byte) }}
 
-// maxScratch keeps the occasional huge answer from staying in the pool.
-const maxScratch = 256 << 10
+// segment is the size of each in bytes.
+const segment = 32 << 10

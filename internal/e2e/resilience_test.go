@@ -384,7 +384,7 @@ func TestAnswersAtTheCapTakeBoundedMemory(t *testing.T) {
 	for name, c := range map[string]struct {
 		env    []string
 		factor int
-	}{"by itself": {nil, 16}, "with GOMEMLIMIT": {[]string{"GOMEMLIMIT=" + strconv.Itoa(6*inFlight) + "MiB"}, 7}} {
+	}{"by itself": {nil, 10}, "with GOMEMLIMIT": {[]string{"GOMEMLIMIT=" + strconv.Itoa(4*inFlight) + "MiB"}, 5}} {
 		t.Run(name, func(t *testing.T) {
 			p := dial(t, way{"http", modern}, settings{api: api.URL, token: "any", environment: c.env, args: []string{"--max-in-flight=" + strconv.Itoa(inFlight), "--max-in-flight-per-token=" + strconv.Itoa(inFlight)}})
 			var calls sync.WaitGroup
