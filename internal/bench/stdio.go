@@ -26,7 +26,8 @@ type conversation struct {
 	stop  func()
 }
 
-func (t *target) converse() (*conversation, error) {
+// converse starts a process and writes the handshake and what follows it.
+func (t *target) converse(follows string) (*conversation, error) {
 	cmd := exec.Command(t.bin, t.stdio...)
 	cmd.Env = t.env
 	in, err := cmd.StdinPipe()
@@ -42,11 +43,16 @@ func (t *target) converse() (*conversation, error) {
 	}
 	// It ends one that does not answer.
 	watchdog := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-	return &conversation{in, bufio.NewReaderSize(out, 1<<20), func() {
+	c := &conversation{in, bufio.NewReaderSize(out, 1<<20), func() {
 		watchdog.Stop()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-	}}, nil
+	}}
+	if _, err := io.WriteString(in, handshake+follows); err != nil {
+		c.stop()
+		return nil, err
+	}
+	return c, nil
 }
 
 // answer waits for the answer to a request.
@@ -67,14 +73,11 @@ func (c *conversation) answer(id int) ([]byte, error) {
 // answer to tools/list.
 func (t *target) coldStart() ([]float64, error) {
 	start := time.Now()
-	c, err := t.converse()
+	c, err := t.converse(list)
 	if err != nil {
 		return nil, err
 	}
 	defer c.stop()
-	if _, err := io.WriteString(c.in, handshake+list); err != nil {
-		return nil, err
-	}
 	if _, err := c.answer(1); err != nil {
 		return nil, err
 	}
@@ -85,14 +88,11 @@ func (t *target) coldStart() ([]float64, error) {
 // after the other.
 func lines(c call, length time.Duration) func(*target) ([]float64, error) {
 	return func(t *target) ([]float64, error) {
-		p, err := t.converse()
+		p, err := t.converse("")
 		if err != nil {
 			return nil, err
 		}
 		defer p.stop()
-		if _, err := io.WriteString(p.in, handshake); err != nil {
-			return nil, err
-		}
 		if _, err := p.answer(0); err != nil {
 			return nil, err
 		}
@@ -116,14 +116,11 @@ func lines(c call, length time.Duration) func(*target) ([]float64, error) {
 // listing measures the time in milliseconds of a tools/list on a server that is warm,
 // the median of many.
 func (t *target) listing() ([]float64, error) {
-	c, err := t.converse()
+	c, err := t.converse("")
 	if err != nil {
 		return nil, err
 	}
 	defer c.stop()
-	if _, err := io.WriteString(c.in, handshake); err != nil {
-		return nil, err
-	}
 	var took []float64
 	for i := range 120 {
 		start := time.Now()
