@@ -80,7 +80,7 @@ func run(rounds, cold int, length time.Duration, only string) ([]*figure, error)
 	if err != nil {
 		return nil, err
 	}
-	figures := slices.DeleteFunc(figures(targets, length, cold), func(f *figure) bool { return !strings.Contains(f.what, only) })
+	figures := slices.DeleteFunc(plan(targets, length, cold), func(f *figure) bool { return !strings.Contains(f.what, only) })
 	if len(figures) == 0 {
 		return nil, fmt.Errorf("no figure has %q in its name", only)
 	}

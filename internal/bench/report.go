@@ -33,7 +33,7 @@ func report(out io.Writer, figures []*figure, slack float64) bool {
 			if b.atMost {
 				sign = "≤"
 			}
-			fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %s\t| %s\t| %.2f\t| %s %.2f\t| %.2f\t| %s |\n", f.what, f.median(sdk, b.value), f.median(bare, b.value), f.median(postern, b.value),
+			fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %s\t| %s\t| %#.3g\t| %s %.2f\t| %.2f\t| %s |\n", f.what, f.median(sdk, b.value), f.median(bare, b.value), f.median(postern, b.value),
 				b.what, is, sign, b.must, b.goal, verdict)
 		}
 	}
