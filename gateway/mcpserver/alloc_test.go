@@ -40,7 +40,7 @@ func TestAllocationsOfTheUsualCall(t *testing.T) {
 		run  func()
 	}{
 		{"reading a request", 1, func() { readExpress(body) }}, // the tool's name
-		{"putting an answer together", 1, func() { _, _ = known.call([]byte("1"), result, "") }},
+		{"putting an answer together", 1, func() { known.call([]byte("1"), result, "") }},
 		// The whole, with the test's own request and recorder, and the API's side: two
 		// thirds are net/http's, and a tenth more under the race detector.
 		{"a call", 160, call},

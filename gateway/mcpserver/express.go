@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/postern-mcp/postern/apiclient/transport"
-	apierrors "github.com/postern-mcp/postern/errors"
 	"github.com/postern-mcp/postern/gateway"
 	"github.com/postern-mcp/postern/gateway/schema"
 )
@@ -279,13 +278,7 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 func (s *Server) expressCall(ctx context.Context, caller gateway.Caller, q *express, t *template, tool *gateway.Tool) (message []byte, result *gateway.Result) {
 	defer s.recovered(ctx, q, &message)
 	result = s.gateway.Call(ctx, caller, tool, q.arguments)
-	message, err := t.call(q.id, result, s.standIn(result, 0))
-	if err != nil {
-		s.log.ErrorContext(ctx, "an answer could not be encoded", "tool", tool.Name, "error", err)
-		e := apierrors.New(apierrors.Internal, "the answer could not be encoded")
-		message, _ = t.call(q.id, &gateway.Result{Err: e}, "") // an envelope always can
-	}
-	return message, result
+	return t.call(q.id, result, s.standIn(result, 0)), result
 }
 
 // answer writes a message with the headers that the SDK gives it.

@@ -56,7 +56,11 @@ func (x *expressLines) take(c *lineConn, data []byte) (answer func(), lesson *ex
 
 // line is the kind of a request on a line: what is not its id, name and arguments.
 func (q *express) line() []byte {
-	return append([]byte{'c', map[bool]byte{true: 'l'}[q.list]}, q.kind...)
+	method := byte('c')
+	if q.list {
+		method = 'l'
+	}
+	return append([]byte{method}, q.kind...)
 }
 
 func idOf(raw []byte) (jsonrpc.ID, bool) {
@@ -99,11 +103,7 @@ func (x *expressLines) message(ctx context.Context, q express, t *template, tool
 		result = x.server.gateway.Call(ctx, caller, tool, q.arguments)
 	}
 	x.peer.hold(result)
-	message, err := t.call(q.id, result, "")
-	if err != nil {
-		return errorMessage(q.id, jsonrpc.CodeInternalError, "the answer could not be encoded")
-	}
-	return message
+	return t.call(q.id, result, "")
 }
 
 // learn keeps the template of the SDK's answer to a request that was noted. Around the

@@ -48,10 +48,7 @@ func (r callResult) MarshalJSON() ([]byte, error) {
 		r.lesson.before, r.lesson.after, r.lesson.result, r.lesson.standIn = before, after, r.result, r.standIn
 	}
 	b := make([]byte, 0, len(before)+len(after)+blockSize(r.result, r.standIn)+16)
-	b, err = appendBlock(append(b, before...), r.result, r.standIn)
-	if err != nil {
-		return nil, err
-	}
+	b = appendBlock(append(b, before...), r.result, r.standIn)
 	b = strconv.AppendBool(append(b, `],"isError":`...), r.result.Err != nil)
 	return append(b, after...), nil
 }
@@ -68,16 +65,16 @@ func blockSize(r *gateway.Result, standIn string) int {
 }
 
 // appendBlock appends the one content block of a result, or what stands in for it.
-func appendBlock(b []byte, r *gateway.Result, standIn string) ([]byte, error) {
+func appendBlock(b []byte, r *gateway.Result, standIn string) []byte {
 	if standIn != "" {
-		return append(b, standIn...), nil
+		return append(b, standIn...)
 	}
 	block := otherBlock(r)
 	if block == nil {
-		return append(r.AppendText(append(b, textBlock...)), '}'), nil
+		return append(r.AppendText(append(b, textBlock...)), '}')
 	}
-	encoded, err := json.Marshal(block)
-	return append(b, encoded...), err
+	encoded, _ := json.Marshal(block) // strings and bytes always encode
+	return append(b, encoded...)
 }
 
 // otherBlock is the block of an answer that is not text, else nil.
