@@ -45,11 +45,9 @@ func (x *expressLines) take(c *lineConn, data []byte) (answer func(), lesson *ex
 		return nil, &q
 	}
 	ctx, cancel := context.WithCancel(x.calls)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stopping || c.await(id, &waiting{cancel: cancel}) != nil {
+	if !c.await(id, &waiting{cancel: cancel}) {
 		cancel()
-		return nil, nil // what is in use is refused where the SDK's lines are
+		return nil, nil // it is refused where the SDK's lines are
 	}
 	return func() { x.answer(ctx, c, q, id, t, tool) }, nil
 }
@@ -78,16 +76,12 @@ func idOf(raw []byte) (jsonrpc.ID, bool) {
 	return id, err == nil
 }
 
-// answer answers one request. An output that fails is found where lines are read.
+// answer answers one request. An output that fails ends the connection.
 func (x *expressLines) answer(ctx context.Context, c *lineConn, q express, id jsonrpc.ID, t *template, tool *gateway.Tool) {
 	message := x.message(ctx, q, t, tool)
-	c.mu.Lock()
-	w := c.waiting[id]
-	delete(c.waiting, id)
-	c.mu.Unlock()
-	w.cancel()
+	c.remove(id).cancel()
 	_ = c.writeLine(message)
-	c.answered()
+	c.answered(1)
 }
 
 func (x *expressLines) message(ctx context.Context, q express, t *template, tool *gateway.Tool) (message []byte) {

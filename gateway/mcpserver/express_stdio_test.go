@@ -65,6 +65,8 @@ func TestStdioCancel(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications\/cancelled","params":{"requestId":1}}`:       true,
 		`{"jsonrpc":"2.0","id":9,"method":"notifications/cancelled","params":{"requestId":1}}`: true,
 		"[" + plain(`{"requestId":1}`) + "]":                                                   true,
+		// Its id is in use.
+		`{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled","params":{"requestId":1}}`: false,
 	} {
 		for _, known := range []bool{false, true} {
 			t.Run(fmt.Sprintf("known %t %s", known, line), func(t *testing.T) {
@@ -157,22 +159,36 @@ func TestARefusedRequestTeachesNothing(t *testing.T) {
 	}
 }
 
-// What comes once the end has begun is answered by nobody, and ends nothing twice.
-func TestStdioTakesNothingAfterTheEnd(t *testing.T) {
+// A cancellation of a call that a template answers ends no later one of the SDK's.
+func TestACancellationEndsNoLaterCallOfTheSDK(t *testing.T) {
+	t.Parallel()
+	eachWay(t, 0, func(t *testing.T, w *world, c *conversation, _ *fragile) {
+		for range 150 {
+			c.say(callOf(`1`, "hang", `{}`))
+			waitFor(t, "the call", w.hanging)
+			before := strings.Count(c.out.String(), "\n")
+			c.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+			c.answered(t, before+1)
+			c.say(strings.Replace(callOf(`1`, "echo", `{"q":"fine"}`), "tools/", `tools\/`, 1))
+			if line := c.answered(t, before+2)[before+1]; !strings.Contains(line, "fine") {
+				t.Fatalf("wrote %s", line)
+			}
+		}
+	})
+}
+
+// An id is no way to have a part of the token shown in an error.
+func TestARefusedIDShowsNoPartOfTheToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := converse(t, w, StdioOptions{Grace: time.Second}, nil)
-	c.learn(t)
-	c.say(callOf(`1`, "hang", `{}`))
+	c := converse(t, w, StdioOptions{Grace: 50 * time.Millisecond}, nil)
+	id := `"` + strings.Repeat("x", 60) + marked + `"`
+	c.say(callOf(id, "hang", `{}`))
 	waitFor(t, "the call", w.hanging)
-	c.cancel()
-	waitFor(t, "the end of the upstream call", w.ended)
-	if err := c.end(t, 5*time.Second); err != nil {
-		t.Error(err)
+	c.say(callOf(id, "hang", `{}`))
+	if refusal := c.answered(t, 2)[1]; !strings.Contains(refusal, "is in use") || strings.Contains(refusal, marked[:12]) {
+		t.Error(refusal)
 	}
-	c.say(callOf(`2`, "echo", `{}`))
-	time.Sleep(50 * time.Millisecond)
-	if strings.Contains(c.out.String(), `"id":2,`) {
-		t.Errorf("wrote %s", c.out)
-	}
+	_ = c.in.Close()
+	_ = c.end(t, 5*time.Second)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -239,56 +238,6 @@ func TestStdioGrace(t *testing.T) {
 			}
 			waitFor(t, "the end of the upstream call", w.ended)
 		})
-	}
-}
-
-// failing is an output that comes to fail.
-type failing struct {
-	syncBuffer
-	fails    atomic.Bool
-	failures atomic.Int64
-}
-
-func (f *failing) Write(p []byte) (int, error) {
-	if !f.fails.Load() {
-		return f.syncBuffer.Write(p)
-	}
-	f.failures.Add(1)
-	return len(p) / 2, errors.New("gone")
-}
-
-func TestStdioOutputFails(t *testing.T) {
-	t.Parallel()
-	for name, line := range map[string]string{"answer": `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "refusal": `x`, "template": callOf(`1`, "echo", `{}`)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			out := &failing{}
-			c := converse(t, newWorld(t), StdioOptions{}, out)
-			c.out = &out.syncBuffer
-			c.learn(t)
-			out.fails.Store(true)
-			c.say(line)
-			go c.say(line) // nothing more is written, for it would follow a part of a line
-			if err := c.end(t, 5*time.Second); err == nil || !strings.Contains(err.Error(), "gone") {
-				t.Errorf("ended with %v", err)
-			}
-			if n := out.failures.Load(); n != 1 {
-				t.Errorf("%d writes after output had failed", n)
-			}
-		})
-	}
-}
-
-// TestStdioOutputBlocks: a peer that stopped reading does not keep the process alive.
-func TestStdioOutputBlocks(t *testing.T) {
-	t.Parallel()
-	r, blocked := io.Pipe()
-	t.Cleanup(func() { _ = r.Close() })
-	c := converse(t, newWorld(t), StdioOptions{Grace: 50 * time.Millisecond}, blocked)
-	c.say(`x`) // the refusal blocks the reader itself
-	c.cancel()
-	if err := c.end(t, 5*time.Second); err == nil {
-		t.Error("ended as if all was written")
 	}
 }
 
