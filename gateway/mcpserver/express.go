@@ -258,18 +258,18 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 		defer context.AfterFunc(g.calls, cancel)()
 	}
 	message, result := g.server.expressCall(ctx, gateway.Caller{Token: token, Header: r.Header.Get}, &q, t, tool)
-	if result == nil { // the error repeats the request's id
-		t.setHeader(w.Header())
-		_ = g.server.write(w, outgoing{message: message, mask: token.Mask})
-		return true, nil
-	}
-	defer result.Release()
-	if g.server.standIn(result, 0) == "" {
-		t.answer(w, message)
-		return true, nil
+	o := outgoing{message: message, result: func(int) *gateway.Result { return result }}
+	if result != nil {
+		defer result.Release()
 	}
 	t.setHeader(w.Header())
-	_ = g.server.write(w, outgoing{message: message, results: []*gateway.Result{result}})
+	switch {
+	case holdsError(message): // it repeats the request's id
+		o.mask = token.Mask
+	case g.server.standIn(result, 0) == "":
+		w.Header()["Content-Length"] = []string{strconv.Itoa(len(message))}
+	}
+	_ = g.server.write(w, o)
 	return true, nil
 }
 
@@ -279,14 +279,6 @@ func (s *Server) expressCall(ctx context.Context, caller gateway.Caller, q *expr
 	defer s.recovered(ctx, q, &message)
 	result = s.gateway.Call(ctx, caller, tool, q.arguments)
 	return t.call(q.id, result, s.standIn(result, 0)), result
-}
-
-// answer writes a message with the headers that the SDK gives it.
-func (t *template) answer(w http.ResponseWriter, message []byte) {
-	h := w.Header()
-	t.setHeader(h)
-	h["Content-Length"] = []string{strconv.Itoa(len(message))}
-	_, _ = w.Write(message)
 }
 
 func (t *template) answerList(w http.ResponseWriter, id []byte, s *Server) {

@@ -78,16 +78,19 @@ func idOf(raw []byte) (jsonrpc.ID, bool) {
 
 // answer answers one request. An output that fails ends the connection.
 func (x *expressLines) answer(ctx context.Context, c *lineConn, q express, id jsonrpc.ID, t *template, tool *gateway.Tool) {
-	message := x.message(ctx, q, t, tool)
+	message, held := x.message(ctx, c, q, t, tool)
 	c.remove(id).cancel()
 	_ = c.writeLine(message)
+	c.release(held)
 	c.answered(1)
 }
 
-func (x *expressLines) message(ctx context.Context, q express, t *template, tool *gateway.Tool) (message []byte) {
+// message is the answer to a request; held is the number of what is to be released once
+// that is written, 0 for nothing.
+func (x *expressLines) message(ctx context.Context, c *lineConn, q express, t *template, tool *gateway.Tool) (message []byte, held int) {
 	defer x.server.recovered(ctx, &q, &message)
 	if q.list {
-		return t.list(q.id, x.server.placeholder)
+		return t.list(q.id, x.server.placeholder), 0
 	}
 	caller, refusal := x.peer.caller(tool)
 	var result *gateway.Result
@@ -96,8 +99,8 @@ func (x *expressLines) message(ctx context.Context, q express, t *template, tool
 	} else {
 		result = x.server.gateway.Call(ctx, caller, tool, q.arguments)
 	}
-	x.peer.hold(result)
-	return t.call(q.id, result, "")
+	held = c.hold(result)
+	return t.call(q.id, result, x.server.standIn(result, held)), held
 }
 
 // learn keeps the template of the SDK's answer to a request that was noted. Around the

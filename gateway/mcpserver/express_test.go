@@ -118,6 +118,9 @@ func bodies() []string {
 	} {
 		list = append(list, callOf(`1`, "echo", `{"q":`+q+`}`), strings.Replace(callOf(`1`, "echo", `{"q":`+q+`}`), `"params":{`, `"params":{`+modernMeta+`,`, 1))
 	}
+	for _, tool := range []string{"image", "bytes"} {
+		list = append(list, callOf(`1`, tool, `{"q":"x"}`), callOf(`1`, tool, `{"q":"long"}`), callOf(`1`, tool, `{"q":"longer"}`))
+	}
 	for _, arguments := range []string{`{}`, `null`, `[]`, `7`, `{"q":"a","q":"b"}`, `{"Q":"a"}`, `{"z":1}`, ` { "q" : "x" } `} {
 		list = append(list, callOf(`1`, "echo", arguments))
 	}
@@ -197,7 +200,7 @@ func TestUsualRequestsAreOfOneKind(t *testing.T) {
 		if known := b.express.guard.templates.known.Load(); known == nil || len(*known) != 1 {
 			t.Errorf("%s: not one kind: %v", meta, known)
 		}
-		if answer.Body.Len() < longText {
+		if answer.Body.Len() < long {
 			t.Errorf("%s: %d bytes", meta, answer.Body.Len())
 		}
 	}

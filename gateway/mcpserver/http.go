@@ -291,9 +291,11 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 		out.Header.Set("Accept", "application/json, text/event-stream")
 	}
 	masked := &maskedWriter{ResponseWriter: w, token: token, write: func(o outgoing) error {
-		mu.Lock()
-		o.results = held
-		mu.Unlock()
+		o.result = func(index int) *gateway.Result {
+			mu.Lock()
+			defer mu.Unlock()
+			return held[index]
+		}
 		return g.server.write(w, o)
 	}}
 	if l == nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/postern-mcp/postern/gateway"
 )
 
 // lineConn is one connection over a pair of streams. The SDK's own ends the
@@ -45,7 +47,7 @@ func newLineConn(in io.Reader, out io.Writer, o StdioOptions, mask func([]byte) 
 	c := &lineConn{
 		messages: make(chan []jsonrpc.Message), ended: make(chan struct{}), over: make(chan struct{}),
 		grace: o.Grace, mask: mask, expire: expire, write: write, express: templates, out: out,
-		unanswered: unanswered{waiting: map[jsonrpc.ID]*waiting{}, room: make(chan struct{}, 1)},
+		unanswered: unanswered{waiting: map[jsonrpc.ID]*waiting{}, held: map[int]*gateway.Result{}, room: make(chan struct{}, 1)},
 	}
 	go c.read(bufio.NewReaderSize(in, 64<<10), o.MaxLine)
 	return c
@@ -233,11 +235,18 @@ func (c *lineConn) writeLine(data []byte) error {
 	if err := c.failure(); err != nil {
 		return err
 	}
-	o := outgoing{message: data, end: "\n"}
+	var written []int
+	o := outgoing{message: data, end: "\n", result: func(number int) *gateway.Result {
+		written = append(written, number)
+		return c.heldAt(number)
+	}}
 	if holdsError(data) {
 		o.mask = c.mask
 	}
 	err := c.write(c.out, o)
+	for _, number := range written {
+		c.release(number)
+	}
 	if err != nil {
 		c.mu.Lock()
 		c.failed = err

@@ -5,6 +5,8 @@ import (
 	"context"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/postern-mcp/postern/gateway"
 )
 
 // unanswered are the requests of a connection that were accepted and whose answer is not
@@ -14,6 +16,10 @@ type unanswered struct {
 	inFlight int                     // those and the ones whose answer waits to be written
 	idle     chan struct{}           // closed when inFlight gets to 0; nil until somebody waits for that
 	room     chan struct{}           // gets a value when an answer was written
+
+	held     map[int]*gateway.Result // the results that are not yet written, by their number
+	results  int                     // how many there have been
+	released bool                    // nothing is held any more
 }
 
 // waiting is what is known of a request that is not yet answered.
@@ -119,4 +125,44 @@ func (c *lineConn) full() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inFlight >= maxUnanswered
+}
+
+// hold keeps a result, and so its part of the bounds on calls under way, until it is
+// written. It returns its number.
+func (c *lineConn) hold(r *gateway.Result) (number int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.released {
+		r.Release()
+	}
+	c.results++
+	c.held[c.results] = r
+	return c.results
+}
+
+// heldAt is the result of a number.
+func (c *lineConn) heldAt(number int) *gateway.Result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held[number]
+}
+
+// release ends the holding of a result that was written, or was to be.
+func (c *lineConn) release(number int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.held[number]; r != nil {
+		r.Release()
+		delete(c.held, number)
+	}
+}
+
+// releaseAll gives back what the results take that nobody will see written.
+func (c *lineConn) releaseAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.released = true
+	for _, r := range c.held { // they stay, for some may be being written
+		r.Release()
+	}
 }

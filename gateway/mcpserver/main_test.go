@@ -59,6 +59,7 @@ func echo() *gateway.CatalogV1 {
 type world struct {
 	*Server
 	log *syncBuffer
+	api *url.URL
 	// hanging gets a value when a call of hang reaches the API, ended when it is gone again.
 	hanging, ended chan struct{}
 	authorization  chan string
@@ -92,10 +93,10 @@ func newWorld(t testing.TB, leftOut ...string) *world {
 			}
 		case "/image":
 			rw.Header().Set("Content-Type", "image/png")
-			_, _ = io.WriteString(rw, "\x89PNG")
+			_, _ = io.WriteString(rw, "\x89PNG"+strings.Repeat("\xff", len(r.URL.Query().Get("q"))*long/4))
 		case "/bytes":
 			rw.Header().Set("Content-Type", "application/pdf")
-			_, _ = io.WriteString(rw, "%PDF")
+			_, _ = io.WriteString(rw, "%PDF"+strings.Repeat("\x00", len(r.URL.Query().Get("q"))*long/4))
 		default:
 			rw.Header().Set("Content-Type", "text/plain")
 			q := r.URL.Query().Get("q")
@@ -105,12 +106,13 @@ func newWorld(t testing.TB, leftOut ...string) *world {
 				q = body
 			}
 			if q == "long" {
-				q = strings.Repeat("\"ä\\ \n\x01", longText/8)
+				q = strings.Repeat("\"ä\\ \n\x01", long/8)
 			}
 			_, _ = io.WriteString(rw, q)
 		}
 	}))
 	t.Cleanup(api.Close)
+	w.api, _ = url.Parse(api.URL)
 	log := slog.New(slog.NewTextHandler(w.log, nil))
 	w.Server = New(gateway.New(gateway.Options{Catalog: catalog, Upstream: upstream(t, api.URL), Logger: log}), "1.2.3", log)
 	return w
@@ -131,7 +133,7 @@ func upstream(t testing.TB, server string) *transport.Upstream {
 }
 
 // syncBuffer is a buffer that several goroutines can write to, and that notes
-// when a write is not one whole line.
+// when a write holds more than the end of a line.
 type syncBuffer struct {
 	mu     sync.Mutex
 	b      bytes.Buffer
@@ -141,7 +143,8 @@ type syncBuffer struct {
 func (s *syncBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.broken = s.broken || bytes.IndexByte(p, '\n') != len(p)-1
+	end := bytes.IndexByte(p, '\n')
+	s.broken = s.broken || end >= 0 && end != len(p)-1
 	return s.b.Write(p)
 }
 

@@ -1,7 +1,9 @@
 package mcpserver
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -69,23 +71,42 @@ func appendBlock(b []byte, r *gateway.Result, standIn string) []byte {
 	if standIn != "" {
 		return append(b, standIn...)
 	}
-	block := otherBlock(r)
-	if block == nil {
+	if r.MIMEType == "" {
 		return append(r.AppendText(append(b, textBlock...)), '}')
 	}
-	encoded, _ := json.Marshal(block) // strings and bytes always encode
-	return append(b, encoded...)
+	before, after := aroundData(r.MIMEType)
+	return append(base64.StdEncoding.AppendEncode(append(b, before...), r.Data), after...)
 }
 
-// otherBlock is the block of an answer that is not text, else nil.
-func otherBlock(r *gateway.Result) mcp.Content {
-	switch {
-	case r.MIMEType == "":
-		return nil
-	case isImage(r.MIMEType):
-		return &mcp.ImageContent{Data: r.Data, MIMEType: r.MIMEType}
+// writeBlock writes what appendBlock appends, in parts.
+func writeBlock(w *bufio.Writer, r *gateway.Result) {
+	if r.MIMEType == "" {
+		_, _ = w.WriteString(textBlock)
+		r.WriteText(w)
+		_ = w.WriteByte('}')
+		return
 	}
-	return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "postern:answer", MIMEType: r.MIMEType, Blob: r.Data}}
+	before, after := aroundData(r.MIMEType)
+	_, _ = w.Write(before)
+	encoder := base64.NewEncoder(base64.StdEncoding, w)
+	_, _ = encoder.Write(r.Data)
+	_ = encoder.Close()
+	_, _ = w.Write(after)
+}
+
+// aroundData is what comes before and after the data in the block of an answer that is
+// not text.
+func aroundData(mimeType string) (before, after []byte) {
+	data := []byte{0}
+	var block mcp.Content = &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "postern:answer", MIMEType: mimeType, Blob: data}}
+	member := `"blob":"`
+	if isImage(mimeType) {
+		block, member = &mcp.ImageContent{Data: data, MIMEType: mimeType}, `"data":"`
+	}
+	encoded, _ := json.Marshal(block) // strings and bytes always encode
+	// The member cannot stand in a string, where its quotes would be escaped.
+	from := bytes.Index(encoded, []byte(member)) + len(member)
+	return encoded[:from], encoded[from+base64.StdEncoding.EncodedLen(len(data)):]
 }
 
 // isImage reports the types that clients show (MCP 2025-11-25, ImageContent).

@@ -40,17 +40,19 @@ func (r *listResult) MarshalJSON() ([]byte, error) {
 	return append(append(append(b, before...), r.placeholder...), after...), nil
 }
 
-// longText is the length of a text in bytes from which on something stands in for it, too.
-const longText = 64 << 10
+// long is the length of an answer in bytes from which on something stands in for it, too.
+const long = 64 << 10
 
 // standIn is what a message has in the place of the content block of the result that is
 // handed to write at that index; "" for a block that is encoded with the message.
 func (s *Server) standIn(r *gateway.Result, index int) string {
-	if r.MIMEType != "" || len(r.Text) <= longText || s.sdkAlone {
+	if len(r.Text)+len(r.Data) <= long || s.sdkAlone {
 		return ""
 	}
-	return s.mark + strconv.Itoa(index) + `"`
+	return s.marked(index)
 }
+
+func (s *Server) marked(index int) string { return s.mark + strconv.Itoa(index) + `"` }
 
 // pieces collects what is written in pieces of the size of a pipe's buffer, which is also
 // what a message takes beyond the answer itself while a slow peer reads it.
@@ -59,9 +61,9 @@ var pieces = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10)
 // outgoing is a message, or a batch of them, on its way to a client.
 type outgoing struct {
 	message []byte
-	mask    func([]byte) []byte // takes the credential out; nil for one that cannot hold it
-	results []*gateway.Result   // whose blocks something may stand in for
-	end     string              // follows the message
+	mask    func([]byte) []byte             // takes the credential out; nil for one that cannot hold it
+	result  func(index int) *gateway.Result // whose block something stands in for; nil for none
+	end     string                          // follows the message
 }
 
 // write writes a message. The tools and the blocks of results take the place of what
@@ -86,9 +88,7 @@ func (s *Server) write(w io.Writer, o outgoing) error {
 			s.gateway.WriteList(b)
 		} else {
 			index, _ := strconv.Atoi(string(what)) // of standIn
-			_, _ = b.WriteString(textBlock)
-			o.results[index].WriteText(b)
-			_ = b.WriteByte('}')
+			writeBlock(b, o.result(index))
 		}
 		before, after, found = bytes.Cut(after, []byte(s.mark))
 	}

@@ -53,9 +53,6 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 			token, _ := o.Token()
 			return token
 		}}, nil
-	}, hold: func(result *gateway.Result) string {
-		result.Release() // lineConn bounds what waits to be written
-		return ""
 	}, mask: func(b []byte) (masked []byte) {
 		// A panic of Token is answered where a call asks for it; it must not end the process here.
 		defer func() {
@@ -71,6 +68,14 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o 
 		templates = newExpressLines(s, p)
 	}
 	conn := newLineConn(in, out, o, p.mask, expire, s.write, templates)
+	defer conn.releaseAll()
+	p.hold = func(result *gateway.Result) string {
+		if s.sdkAlone {
+			result.Release()
+			return ""
+		}
+		return s.marked(conn.hold(result))
+	}
 	// The connection outlives ctx by the grace time, so that what is in flight can finish.
 	session, err := s.sdk.Connect(withPeer(context.WithoutCancel(ctx), p), conn, nil)
 	if err != nil {

@@ -22,7 +22,13 @@ type fragile struct {
 
 func newFragile(t *testing.T) *fragile {
 	f := &fragile{blocked: make(chan struct{}, 64), goOn: make(chan struct{})}
-	t.Cleanup(func() { close(f.goOn) })
+	t.Cleanup(func() {
+		select {
+		case <-f.goOn:
+		default:
+			close(f.goOn)
+		}
+	})
 	return f
 }
 
