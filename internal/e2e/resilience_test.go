@@ -408,6 +408,57 @@ func TestAnswersAtTheCapTakeBoundedMemory(t *testing.T) {
 	}
 }
 
+// A client that reads late has no more held for it than the bound either, whatever the
+// answers are made of.
+func TestAnswersThatAreReadLateTakeBoundedMemory(t *testing.T) {
+	const inFlight, size, process = 8, 1 << 20, 20 << 20
+	for contentType, unit := range map[string]string{"application/json": "1", "text/plain": "\x01", "image/png": "\xff"} {
+		text := strings.Repeat(unit, size)
+		api := httptest.NewServer(reply(200, contentType, text))
+		t.Cleanup(api.Close)
+		args := []string{"--max-in-flight=" + strconv.Itoa(inFlight)}
+		check := func(t *testing.T, p *peer) {
+			most := peak(t, p.process)
+			t.Logf("%d MiB for %d answers of %d bytes", most>>20, inFlight, size)
+			if most > process+10*inFlight*size {
+				t.Errorf("%d bytes are more than the stated factor of 10", most)
+			}
+		}
+		t.Run("http "+contentType, func(t *testing.T) {
+			p := dial(t, way{"http", legacy}, settings{api: api.URL, token: "any", args: append(args, "--max-in-flight-per-token="+strconv.Itoa(inFlight))})
+			p.request(t, "tools/call", callParams("list_projects", "{}")) // what a template is learned from
+			var bodies []io.ReadCloser
+			for range 4 * inFlight {
+				req, err := http.NewRequestWithContext(t.Context(), "POST", p.endpoint, strings.NewReader(p.message("tools/call", callParams("list_projects", "{}"))))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header = p.headers("tools/call", "list_projects")
+				resp, err := p.http.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				bodies = append(bodies, resp.Body) // read by nobody yet
+			}
+			check(t, p)
+			for _, body := range bodies {
+				body.Close()
+			}
+		})
+		t.Run("stdio "+contentType, func(t *testing.T) {
+			p := dial(t, way{"stdio", legacy}, settings{api: api.URL, token: "any", args: args})
+			p.request(t, "tools/call", callParams("list_projects", "{}"))
+			for range 20 * inFlight {
+				p.stdio.send(t, p.message("tools/call", callParams("list_projects", "{}")))
+			}
+			for last := -1; last != peak(t, p.process); time.Sleep(300 * time.Millisecond) {
+				last = peak(t, p.process)
+			}
+			check(t, p)
+		})
+	}
+}
+
 // peak is the largest resident size of a process so far, in bytes. The usage that the
 // system reports at its end will not do: on Linux that begins with what the parent had.
 func peak(t *testing.T, p *process) int {
