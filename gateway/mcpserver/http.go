@@ -96,7 +96,7 @@ func (h *Handler) Drain() <-chan struct{} { return h.drain.begin() }
 func (h *Handler) Expire() { h.expire() }
 
 // Handler returns the gateway over Streamable HTTP (MCP 2025-11-25, Transports),
-// stateless and with JSON answers: nothing of a request is kept, so that
+// stateless and with JSON answers: no request depends on an earlier one, so that
 // replicas scale behind any load balancer.
 //
 // A request passes these in order, each with an outcome of its own: whether the

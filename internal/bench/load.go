@@ -44,7 +44,7 @@ func load(c call, concurrency int, length time.Duration) func(*target) ([]float6
 			return nil, err
 		}
 		defer process.stop()
-		before := process.memory("VmRSS:")
+		before := process.memory(resident)
 		client := &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: concurrency}}
 		defer client.CloseIdleConnections()
 		size := 0
@@ -85,7 +85,7 @@ func load(c call, concurrency int, length time.Duration) func(*target) ([]float6
 		elapsed := time.Since(start).Seconds()
 		slices.Sort(took)
 		p99 := took[len(took)*99/100]
-		most := process.memory("VmHWM:")
+		most := process.memory(mostResident)
 		return []float64{
 			float64(len(took)) / elapsed, float64(p99.Microseconds()) / 1000, before, most,
 			(most - before) * (1 << 20) / float64(concurrency*size),

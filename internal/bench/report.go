@@ -20,7 +20,7 @@ func report(out io.Writer, figures []*figure, slack float64) bool {
 			verdict := "goal met"
 			switch {
 			case math.IsNaN(is):
-				verdict = "not measured"
+				verdict, ok = "not measured", false
 			case !b.keeps(is, b.must, slack):
 				verdict, ok = "MISSED", false
 			case !b.keeps(is, b.goal, 1):
@@ -77,7 +77,11 @@ func (f *figure) median(place, value int) string {
 	return fmt.Sprintf("%.4g", m)
 }
 
+// median is not a number if one of the values is none.
 func median(v []float64) float64 {
+	if len(v) == 0 || slices.ContainsFunc(v, math.IsNaN) {
+		return math.NaN()
+	}
 	s := slices.Sorted(slices.Values(v))
 	if n := len(s); n%2 == 0 {
 		return (s[n/2-1] + s[n/2]) / 2

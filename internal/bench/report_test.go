@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 )
@@ -14,6 +15,7 @@ func TestABoundIsMissedByTheMedianOfTheRatios(t *testing.T) {
 		what: "calls", targets: [3]*target{bare: {}, postern: {}},
 		values: [3][][]float64{bare: {{10}, {100}, {1000}}, postern: {{9}, {50}, {700}}},
 	}
+	unmeasured := &figure{what: "unmeasured", targets: [3]*target{postern: {}}, values: [3][][]float64{postern: {{1}, {math.NaN()}, {1}}}}
 	own := &figure{what: "own", targets: [3]*target{postern: {}}, values: [3][][]float64{postern: {{30}, {50}}}}
 	for _, c := range []struct {
 		figure *figure
@@ -26,6 +28,8 @@ func TestABoundIsMissedByTheMedianOfTheRatios(t *testing.T) {
 		{calls, bound{must: 1.4, to: bare}, 2, true},
 		{calls, bound{must: 0.7, to: bare, atMost: true}, 1, true},
 		{calls, bound{must: 0.69, to: bare, atMost: true}, 1, false},
+		{unmeasured, bound{must: 9, to: postern, atMost: true}, 1, false},
+		{unmeasured, bound{must: 0, to: postern}, 1, false},
 		{own, bound{must: 40, to: postern, atMost: true}, 1, true},
 		{own, bound{must: 39, to: postern, atMost: true}, 1, false},
 		{own, bound{must: 20, to: postern, atMost: true}, 2, true},
@@ -33,7 +37,7 @@ func TestABoundIsMissedByTheMedianOfTheRatios(t *testing.T) {
 	} {
 		c.figure.bounds = []bound{c.bound}
 		var out strings.Builder
-		if kept := report(&out, []*figure{c.figure}, c.slack); kept != c.kept || strings.Contains(out.String(), "MISSED") == kept {
+		if kept := report(&out, []*figure{c.figure}, c.slack); kept != c.kept || (strings.Contains(out.String(), "MISSED") || strings.Contains(out.String(), "not measured")) == kept {
 			t.Errorf("%+v with slack %v: kept is %t\n%s", c.bound, c.slack, kept, &out)
 		}
 	}
@@ -76,5 +80,23 @@ func TestYardstickHasAFigureForWhatWasMeasured(t *testing.T) {
 	}
 	if _, err := yardstick(strings.NewReader("{")); err == nil {
 		t.Error("a broken line was read")
+	}
+}
+
+// A target of which calls fail is not fast.
+func TestYardstickMeasuresNothingByCallsThatFail(t *testing.T) {
+	t.Parallel()
+	for errors, measured := range map[int]bool{0: true, 1: false} {
+		var all strings.Builder
+		for _, name := range []string{"limit (c) SDK, pass-through", "limit (d), same collector", "Postern"} {
+			fmt.Fprintf(&all, `{"round":1,"target":%q,"scenario":"http-fires-c1","run":{"rps":100,"p99_ms":1,"errors":%d}}`+"\n", name, errors)
+		}
+		figures, err := yardstick(strings.NewReader(all.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept := report(io.Discard, figures, 1); kept != measured {
+			t.Errorf("%d errors: kept is %t", errors, kept)
+		}
 	}
 }

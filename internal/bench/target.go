@@ -59,13 +59,22 @@ type process struct {
 	stop func()
 }
 
-// memory is a line of its status (proc(5), /proc/pid/status) in MB, NaN where there is no /proc.
+// Lines of a process's status (proc(5), /proc/pid/status).
+const (
+	resident     = "VmRSS:"
+	mostResident = "VmHWM:"
+)
+
+// memory is a line of its status in MB, NaN where the system has none.
 func (p *process) memory(line string) float64 {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/status")
 	if err != nil {
 		return math.NaN()
 	}
 	_, rest, _ := strings.Cut(string(status), line)
-	kib, _ := strconv.Atoi(strings.Fields(rest + " 0")[0])
+	kib, err := strconv.Atoi(strings.Fields(rest + " ?")[0])
+	if err != nil {
+		return math.NaN()
+	}
 	return float64(kib) / 1024
 }

@@ -28,6 +28,7 @@ type sample struct {
 }
 
 type result struct {
+	Errors    int     `json:"errors"`
 	PerSecond float64 `json:"rps"`
 	P50       float64 `json:"p50_ms"`
 	P99       float64 `json:"p99_ms"`
@@ -54,14 +55,14 @@ func (s *sample) values(call string) []float64 {
 	run := s.Run
 	if s.Stdio != nil {
 		v[start] = s.Stdio.Cold
-		if list, ok := s.Stdio.Calls["list"]; ok {
+		if list, ok := s.Stdio.Calls["list"]; ok && list.Errors == 0 {
 			v[lists] = list.P50
 		}
 		if of, ok := s.Stdio.Calls[call]; ok {
 			run = &of
 		}
 	}
-	if run != nil {
+	if run != nil && run.Errors == 0 { // calls that fail are no measure
 		v[rate], v[tail] = run.PerSecond, run.P99
 	}
 	if s.Idle != nil && s.After != nil {
