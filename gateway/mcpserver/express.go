@@ -242,7 +242,7 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 	if kind == nil || len(kind) > len(space) {
 		return false, nil
 	}
-	t := g.templates.find(kind)
+	t := g.templatesOf(&q).find(kind)
 	if t == nil {
 		return false, &lesson{request: q, kind: string(kind)}
 	}
@@ -271,6 +271,13 @@ func (g *guard) express(w http.ResponseWriter, r *http.Request, token transport.
 	}
 	_ = g.server.write(w, o)
 	return true, nil
+}
+
+func (g *guard) templatesOf(q *express) *templates {
+	if q.list {
+		return &g.lists
+	}
+	return &g.templates
 }
 
 // expressCall makes a call and the answer to it; the result is to be released, unless it

@@ -237,6 +237,22 @@ func TestKindsAreBounded(t *testing.T) {
 	}
 }
 
+// Who has no token that the API takes cannot make others' kinds unknown.
+func TestStrangersPushNoTemplateOut(t *testing.T) {
+	t.Parallel()
+	b := newBoth(t)
+	usual := post(callOf(`1`, "echo", `{"q":"x"}`))
+	serve(b.express, usual)
+	for i := range 2 * maxTemplates {
+		accept := header("Accept", fmt.Sprintf("application/json;x=%d", i))
+		serve(b.express, post(callOf(`1`, "echo", `{"q":"401!no"}`), accept))
+		serve(b.express, post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, accept))
+	}
+	if w := serve(b.express, post(callOf(`1`, "echo", `{"q":"x"}`))); w.Header().Get("Content-Length") == "" {
+		t.Error("the usual request is not known any more")
+	}
+}
+
 // Nothing that a client makes up keeps the usual requests from being known.
 func TestTemplatesAreBounded(t *testing.T) {
 	t.Parallel()

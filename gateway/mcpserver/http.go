@@ -157,17 +157,17 @@ func writePlain(w http.ResponseWriter, status int, text string) {
 
 // guard is everything between the listener and the SDK.
 type guard struct {
-	next      http.Handler
-	server    *Server
-	templates templates
-	options   HTTPOptions
-	proxies   []netip.Prefix
-	realm     string
-	limits    *rateLimits
-	drain     *drain
-	reading   *room
-	log       *slog.Logger
-	calls     context.Context // ends when calls must
+	next             http.Handler
+	server           *Server
+	templates, lists templates // of calls, and of lists, which the API does not see
+	options          HTTPOptions
+	proxies          []netip.Prefix
+	realm            string
+	limits           *rateLimits
+	drain            *drain
+	reading          *room
+	log              *slog.Logger
+	calls            context.Context // ends when calls must
 	// bearer is set where a tool sends a token, basic where one sends a user and a
 	// password (RFC 7617), open where one needs neither: then who sends none is let in,
 	// and the others answer with an envelope.
@@ -306,7 +306,7 @@ func (g *guard) forward(w http.ResponseWriter, r *http.Request, token transport.
 	masked.written = func(message []byte) { l.check(message, g.server.placeholder) }
 	g.next.ServeHTTP(masked, out)
 	if masked.status == http.StatusOK {
-		g.templates.learn(l, before, w.Header())
+		g.templatesOf(&l.request).learn(l, before, w.Header())
 	}
 }
 

@@ -110,7 +110,8 @@ func (l *lesson) check(message []byte, placeholder string) {
 // learn keeps the template of a lesson. before and after are the header as it was before
 // the SDK had it, and now.
 func (ts *templates) learn(l *lesson, before, after http.Header) {
-	if l.verdict != same {
+	// Whom the API does not let in cannot push out what others use (see maxTemplates).
+	if l.verdict != same || l.result != nil && l.result.Err != nil {
 		return
 	}
 	t := &template{header: http.Header{}, before: l.before, after: l.after}
